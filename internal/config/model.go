@@ -209,6 +209,8 @@ type Host struct {
 	Families   Families
 	LastResort LastResort
 	FencedOK   bool
+
+	places map[string]Pos // where the words that this host follows were written
 }
 
 // LastResortKind says what is answered when no candidate is usable.

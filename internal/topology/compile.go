@@ -1,0 +1,140 @@
+package topology
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"strings"
+)
+
+// FenceError says that the fences over a network leave no region for it.
+type FenceError struct {
+	Fences  []*Fence
+	Network netip.Prefix
+}
+
+// Error names the network and the fences.
+func (e *FenceError) Error() string {
+	names := make([]string, len(e.Fences))
+	for i, f := range e.Fences {
+		names[i] = f.Name
+	}
+	return fmt.Sprintf("no region with a pool is left for %s inside the fences %s: let them share a region, or make their areas disjoint",
+		e.Network, strings.Join(names, ", "))
+}
+
+// Compile folds the input into a topology. Time and memory grow linearly with
+// the networks of the databases and the prefixes of the rules. The only errors
+// are a FenceError and more than eight million distinct lists.
+func Compile(in *Input) (*Topology, error) {
+	c := newCompiler(in)
+	t := &Topology{special: c.special}
+	cells := newInterner[final]()
+	var full, ecs [2][]block
+	limits := [2]int{in.Max4, in.Max6}
+	for f := range full {
+		full[f] = c.join(f, c.located(f), cells)
+		if c.err != nil {
+			return nil, c.err
+		}
+		ecs[f] = capped(f, full[f], limits[f], cells)
+	}
+	if len(c.orders.lists) > maxLists {
+		return nil, fmt.Errorf("%d distinct candidate lists are too many (at most %d): lower depth", len(c.orders.lists), maxLists)
+	}
+	t.Lists = c.orders.lists
+	cellOf := func(b block) cell {
+		v := cells.values[b.val]
+		return newCell(int(v.list), int(b.bits), v.barrier > 0)
+	}
+	t.full4, t.full6 = newTable4(full[v4], cellOf), newTable6(full[v6], cellOf)
+	t.ecs4, t.ecs6 = t.full4, t.full6
+	if longerThan(full[v4], in.Max4) {
+		t.ecs4 = newTable4(ecs[v4], cellOf)
+	}
+	if longerThan(full[v6], in.Max6) {
+		t.ecs6 = newTable6(ecs[v6], cellOf)
+	}
+	t.stats = Stats{
+		Full4: len(full[v4]), Full6: len(full[v6]), ECS4: len(ecs[v4]), ECS6: len(ecs[v6]),
+		Lists: len(t.Lists),
+		Bytes: t.full4.bytes() + t.full6.bytes() + t.ecs4.bytes() + t.ecs6.bytes(), // shared tables count twice
+	}
+	t.digest = t.hash()
+	return t, nil
+}
+
+// compiler holds what the steps of a compilation share.
+type compiler struct {
+	in      *Input
+	orders  *orders
+	rules   *rules
+	special []special
+	deflt   uint32 // list of a client no rule matches
+
+	barriers *layer
+	geo, asn *layer // facts by network: index plus one
+	places   *interner[located]
+	prefixes *layer
+	holds    [][]held
+	sets     *numberSets
+	err      *FenceError
+}
+
+func newCompiler(in *Input) *compiler {
+	c := &compiler{
+		in:      in,
+		orders:  newOrders(in),
+		special: specialSpace(),
+		places:  newInterner[located](),
+		sets:    newNumberSets(),
+	}
+	c.rules = newRules(in, c.orders)
+	rest := Spec{Rest: true}
+	if in.Rest != nil {
+		rest = *in.Rest
+	}
+	l := c.orders.written(rest)
+	if !l.Reaches() {
+		l = c.orders.written(Spec{Rest: true})
+	}
+	c.deflt = c.orders.id(l)
+	for _, set := range c.rules.sets {
+		ruleSpecial(c.special, set)
+	}
+	c.barriers = barriers(c.special)
+	c.geo, c.asn = layerOf(in.Geo), layerOf(in.ASN)
+	c.prefixes, c.holds = c.rules.prefixLayer()
+	return c
+}
+
+// layerOf reads a database's networks; nil gives an empty layer.
+func layerOf(d *Database) *layer {
+	var l layer
+	if d == nil {
+		return &l
+	}
+	for p, i := range d.Networks {
+		f := familyOf(p.Addr())
+		l[f] = append(l[f], block{keyOf(p.Addr()), uint8(p.Bits()), uint32(i + 1)})
+	}
+	return &l
+}
+
+// hash digests blocks and lists.
+func (t *Topology) hash() uint64 {
+	h := fnv.New64a()
+	var b []byte
+	for i := range t.Lists {
+		b = append(t.Lists[i].appendKey(b[:0]), '\n')
+		h.Write(b)
+	}
+	for _, full := range []bool{true, false} {
+		for p, list := range t.Blocks(full) {
+			b, _ = p.AppendBinary(b[:0])
+			h.Write(binary.BigEndian.AppendUint32(b, uint32(list)))
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,479 @@
+package topology
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+)
+
+func pfx(ss ...string) []netip.Prefix {
+	ps := make([]netip.Prefix, len(ss))
+	for i, s := range ss {
+		ps[i] = netip.MustParsePrefix(s)
+	}
+	return ps
+}
+
+func regions(names ...string) []RegionInfo {
+	rs := make([]RegionInfo, len(names))
+	for i, n := range names {
+		rs[i] = RegionInfo{Name: n, Pooled: true}
+	}
+	return rs
+}
+
+func prefixRule(r Region, ss ...string) Rule {
+	return Rule{Alts: []Alt{{Kind: Prefix, Prefixes: pfx(ss...)}}, Spec: Spec{Order: []Region{r}}}
+}
+
+func mustCompile(t testing.TB, in *Input) *Topology {
+	t.Helper()
+	top, err := Compile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+// fixture holds the prefixes that the protocol's scope vectors are worked out
+// for: nested rules, so that scopes must be de-aggregated.
+func fixture() *Input {
+	return &Input{
+		Regions: regions("a", "b", "c", "d"),
+		Rules: []Rule{
+			prefixRule(0, "198.51.96.0/20", "2001:db8::/32"),
+			prefixRule(1, "198.51.99.0/24", "2001:db8:1::/48"),
+			prefixRule(2, "203.0.113.0/24"),
+		},
+		Rest:  &Spec{Order: []Region{3}},
+		Depth: 3, Fill: true, Max4: 24, Max6: 56,
+	}
+}
+
+func TestScopeVectors(t *testing.T) {
+	in := fixture()
+	top := mustCompile(t, in)
+	for _, tc := range []struct {
+		subnet string
+		region string
+		scope  int
+	}{
+		{"198.51.96.0/24", "a", 23}, {"198.51.97.0/24", "a", 23}, {"198.51.98.0/24", "a", 24}, {"198.51.99.0/24", "b", 24},
+		{"198.51.100.0/24", "a", 22}, {"198.51.104.0/24", "a", 21}, {"198.51.111.0/24", "a", 21}, {"198.51.112.0/24", "d", 20},
+		{"203.0.113.0/24", "c", 24}, {"192.0.2.0/24", "d", 9}, {"198.51.96.0/20", "a", 23}, {"198.51.0.0/16", "d", 18},
+		{"198.51.99.128/25", "b", 24}, {"198.51.99.5/32", "b", 24},
+		{"2001:db8::/56", "a", 48}, {"2001:db8:1:100::/56", "b", 48}, {"2001:db8:2::/56", "a", 47}, {"2001:db9::/56", "d", 32},
+		{"::ffff:198.51.99.0/120", "b", 120}, {"64:ff9b::198.51.97.0/120", "a", 96 + 23}, {"2002:c633:6300::/56", "b", 16 + 24},
+	} {
+		t.Run(tc.subnet, func(t *testing.T) {
+			c := top.Locate(netip.MustParsePrefix(tc.subnet), netip.MustParseAddr("192.0.2.1"))
+			if got := text(in, &top.Lists[c.List]); got != tc.region || c.Base+c.Match.Bits != tc.scope || !c.ECS {
+				t.Errorf("got %s/%d (ecs %v), want %s/%d", got, c.Base+c.Match.Bits, c.ECS, tc.region, tc.scope)
+			}
+		})
+	}
+}
+
+func TestTeredo(t *testing.T) {
+	top := mustCompile(t, fixture())
+	// 198.51.99.5 inverted in the last 32 bits.
+	c := top.Locate(netip.MustParsePrefix("2001:0:1:2:0:0:39cc:9cfa/128"), netip.Addr{})
+	if c.Addr.String() != "198.51.99.5" || c.Base != 96 || c.Match.Bits != 24 {
+		t.Errorf("got %+v", c)
+	}
+	if c := top.Locate(netip.MustParsePrefix("2001:0:1:2::/64"), netip.Addr{}); c.Addr.Is4() || c.Match.Bits != 32 {
+		t.Errorf("a prefix that does not reach the address: got %+v", c)
+	}
+}
+
+func TestSpecialPurpose(t *testing.T) {
+	in := fixture()
+	in.Rules = append(in.Rules, prefixRule(1, "10.1.0.0/16"), prefixRule(2, "0.0.0.0/0"))
+	in.Rest = nil
+	top := mustCompile(t, in)
+	transport := netip.MustParseAddr("198.51.99.9")
+	for _, tc := range []struct {
+		subnet  string
+		region  string
+		special int
+	}{
+		{"10.1.2.0/24", "b", 0}, {"10.2.0.0/24", "c", 0}, // a rule lies inside 10/8
+		{"172.16.5.0/24", "b", 12}, {"192.168.1.0/24", "b", 16}, {"127.0.0.1/32", "b", 8}, {"169.254.0.0/16", "b", 16},
+		{"100.64.1.0/24", "b", 10}, {"0.1.0.0/24", "b", 8}, {"224.1.0.0/24", "b", 3}, {"255.255.255.0/24", "b", 3},
+		{"fd00:1122:3344:55::/56", "b", 7}, {"fe80::/64", "b", 10}, {"ff02::/64", "b", 8}, {"::1/128", "b", 128}, {"::/128", "b", 128},
+		{"::ffff:192.168.1.0/120", "b", 16},
+		{"172.0.0.0/8", "c", 0}, {"::/56", "a>b>c>d", 0}, // SOURCE shorter than the block
+	} {
+		t.Run(tc.subnet, func(t *testing.T) {
+			c := top.Locate(netip.MustParsePrefix(tc.subnet), transport)
+			if got := text(in, &top.Lists[c.List]); c.Special != tc.special || got != tc.region || c.ECS != (tc.special == 0) {
+				t.Errorf("got %s special %d ecs %v, want %s special %d", got, c.Special, c.ECS, tc.region, tc.special)
+			}
+		})
+	}
+}
+
+func TestNoSubnet(t *testing.T) {
+	in := fixture()
+	top := mustCompile(t, in)
+	for _, a := range []string{"198.51.99.9", "::ffff:198.51.99.9", "2001:db8:1::9%eth0", "64:ff9b::198.51.99.9"} {
+		for _, p := range []netip.Prefix{{}, netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")} {
+			if c := top.Locate(p, netip.MustParseAddr(a)); text(in, &top.Lists[c.List]) != "b" || c.ECS {
+				t.Errorf("%s with %s: got %+v", a, p, c)
+			}
+		}
+	}
+	if c := top.Locate(netip.Prefix{}, netip.Addr{}); text(in, &top.Lists[c.List]) != "d" {
+		t.Errorf("no address at all: got %+v", c)
+	}
+}
+
+// world makes a random input whose every network and prefix is at most /16.
+func world(r *rand.Rand) *Input {
+	in := &Input{
+		Regions: regions("eu", "us", "ap", "sa", "af"),
+		Depth:   1 + r.IntN(4), Fill: r.IntN(4) > 0, Max4: 24, Max6: 56,
+	}
+	for i := range in.Regions {
+		in.Regions[i].Pooled = i < 2 || r.IntN(3) > 0
+		in.Regions[i].Located = r.IntN(3) > 0
+		in.Regions[i].Lat, in.Regions[i].Lon = float64(r.IntN(150)-75), float64(r.IntN(360)-180)
+	}
+	if r.IntN(4) == 0 { // two regions at one place
+		in.Regions[1].Lat, in.Regions[1].Lon, in.Regions[1].Located = in.Regions[0].Lat, in.Regions[0].Lon, in.Regions[0].Located
+	}
+	if r.IntN(5) > 0 {
+		in.Geo = randomDatabase(r, 300)
+	}
+	if r.IntN(2) > 0 {
+		in.ASN = randomDatabase(r, 100)
+	}
+	for range r.IntN(8) {
+		in.Rules = append(in.Rules, Rule{Alts: randomAlts(r), Spec: randomSpec(r)})
+	}
+	distinctRanks(in)
+	if r.IntN(2) > 0 {
+		s := randomSpec(r)
+		in.Rest = &s
+	}
+	for i := range r.IntN(3) {
+		f := Fence{Name: fmt.Sprint("f", i), Regions: []Region{0, 1}}
+		if i == 0 {
+			f.Regions = []Region{1, 4}
+		}
+		for range 1 + r.IntN(2) {
+			f.Match = append(f.Match, randomAlts(r))
+		}
+		in.Fences = append(in.Fences, f)
+	}
+	return in
+}
+
+// distinctRanks keeps the first rule of each shape, since the configuration
+// refuses rules that rank equally and overlap.
+func distinctRanks(in *Input) {
+	seen := map[string]bool{}
+	var keep []Rule
+	for _, r := range in.Rules {
+		k := fmt.Sprint(r.Alts[0].Kind, len(r.Alts))
+		if !seen[k] {
+			seen[k] = true
+			keep = append(keep, r)
+		}
+	}
+	in.Rules = keep
+}
+
+func randomPrefix(r *rand.Rand) netip.Prefix {
+	special := []string{"10.0.0.0/8", "10.1.0.0/16", "192.168.0.0/16", "172.16.0.0/12", "0.0.0.0/0", "192.0.0.0/8", "224.0.0.0/4"}
+	if r.IntN(5) == 0 {
+		return netip.MustParsePrefix(special[r.IntN(len(special))])
+	}
+	return netip.PrefixFrom(leafAddr(r.IntN(leaves)), 1+r.IntN(16)).Masked()
+}
+
+func randomAlts(r *rand.Rand) []Alt {
+	var alts []Alt
+	for range 1 + r.IntN(5)/3 {
+		a := Alt{Kind: Kind(1 + r.IntN(5))}
+		switch a.Kind {
+		case Continent:
+			a.Codes = []string{[]string{"EU", "NA", "AS"}[r.IntN(3)]}
+		case Country:
+			a.Codes = []string{[]string{"DE", "FR", "US", "JP"}[r.IntN(4)], "IT"}
+		case Subdivision:
+			a.Codes = []string{[]string{"US-CA", "US-VA"}[r.IntN(2)]}
+		case ASN:
+			a.ASNs = []uint32{uint32(1 + r.IntN(3)), 9}
+		case Prefix:
+			for range 1 + r.IntN(4) {
+				a.Prefixes = append(a.Prefixes, randomPrefix(r))
+			}
+		}
+		alts = append(alts, a)
+	}
+	return alts
+}
+
+func randomSpec(r *rand.Rand) Spec {
+	perm := r.Perm(5)
+	n := 1 + r.IntN(4)
+	s := Spec{Rest: r.IntN(2) == 0}
+	switch r.IntN(8) {
+	case 0:
+		return Spec{Refuse: true}
+	case 1:
+		near := Region(perm[0])
+		return Spec{Near: &near}
+	case 2:
+		s.Split = []Weighted{{Region(perm[0]), 70}, {Region(perm[1]), 30}}
+		perm = perm[2:]
+		n = r.IntN(3)
+	}
+	for _, p := range perm[:n] {
+		s.Order = append(s.Order, Region(p))
+	}
+	return s
+}
+
+// randomDatabase cuts the space into random disjoint networks, some missing.
+func randomDatabase(r *rand.Rand, n int) *Database {
+	facts := []Facts{
+		{Continent: "EU", Country: "DE", ASN: 1}, {Continent: "EU", Country: "FR", ASN: 2}, {Continent: "NA", Country: "US", ASN: 3},
+		{Continent: "NA", Country: "US", Subdivisions: []string{"US-CA"}, Lat: 34, Lon: -118, Coordinates: true, ASN: 4},
+		{Continent: "AS", Country: "JP", Lat: 35.7, Lon: 139.7, Coordinates: true, ASN: 5},
+		{Continent: "AN", ASN: 6}, {ASN: 7}, {Lat: 0, Lon: 0, Coordinates: true, ASN: 9},
+	}
+	var nets []netip.Prefix
+	var cut func(p netip.Prefix)
+	cut = func(p netip.Prefix) {
+		if p.Bits() == 16 || p.Bits() > 3 && r.IntN(leaves) > n*leaves>>(p.Bits()+4)*2 {
+			nets = append(nets, p)
+			return
+		}
+		l := netip.PrefixFrom(p.Addr(), p.Bits()+1)
+		k := keyOf(p.Addr()).withBit(p.Bits())
+		cut(l)
+		cut(netip.PrefixFrom(k.addr(true), p.Bits()+1))
+	}
+	cut(netip.MustParsePrefix("0.0.0.0/0"))
+	pick := make([]int, len(nets))
+	for i := range pick {
+		pick[i] = r.IntN(len(facts) + 4)
+	}
+	return &Database{Facts: facts, Networks: networks(nets, pick, len(facts))}
+}
+
+func networks(nets []netip.Prefix, pick []int, n int) iter.Seq2[netip.Prefix, int] {
+	return func(yield func(netip.Prefix, int) bool) {
+		for i, p := range nets {
+			if pick[i] < n && !yield(p, pick[i]) {
+				return
+			}
+		}
+	}
+}
+
+// TestModel compares list and scope of every piece of the IPv4 space with the
+// model: the scope is the shortest prefix round an address in which all is
+// equal, no longer and no shorter.
+func TestModel(t *testing.T) {
+	n := 25
+	if testing.Short() {
+		n = 4
+	}
+	for seed := range n {
+		in := world(rand.New(rand.NewPCG(uint64(seed), 7)))
+		m := newModel(in)
+		top, err := Compile(in)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		want := m.scopes()
+		for x := range leaves {
+			c := top.Locate(netip.Prefix{}, leafAddr(x))
+			if got := text(in, &top.Lists[c.List]); got != m.list[x] || c.Match.Bits != want[x] {
+				t.Fatalf("seed %d: %s: got %s/%d, want %s/%d", seed, leafAddr(x), got, c.Match.Bits, m.list[x], want[x])
+			}
+		}
+	}
+}
+
+// scopes gives for each leaf the shortest prefix in which all is equal.
+func (m *model) scopes() []int {
+	out := make([]int, leaves)
+	for x := range out {
+		out[x] = 16
+	}
+	equal := make([]bool, leaves) // whether the block of the current size is uniform
+	for x := range equal {
+		equal[x] = true
+	}
+	for bits, size := 15, 2; bits >= 0; bits, size = bits-1, size*2 {
+		for at := 0; at < leaves; at += size {
+			h := at + size/2
+			if equal[at] && equal[h] && m.list[at] == m.list[h] && m.bar[at] == m.bar[h] {
+				for x := at; x < at+size; x++ {
+					out[x] = bits
+				}
+			} else {
+				equal[at] = false
+			}
+		}
+	}
+	return out
+}
+
+// TestCapped compares the view for client subnets with the majority counted
+// leaf by leaf.
+func TestCapped(t *testing.T) {
+	for seed := range 10 {
+		r := rand.New(rand.NewPCG(uint64(seed), 8))
+		in := world(r)
+		limit := 6 + r.IntN(9)
+		in.Max4 = limit
+		m := newModel(in)
+		top, err := Compile(in)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		size := leaves >> limit
+		for at := 0; at < leaves; at += size {
+			counts := map[string]int{}
+			best := m.list[at]
+			for x := at; x < at+size; x++ {
+				counts[m.list[x]]++
+			}
+			for x := at; x < at+size; x++ {
+				if counts[m.list[x]] > counts[best] {
+					best = m.list[x]
+				}
+			}
+			got := top.ecs4.lookup(leafAddr(at)).match()
+			if l := text(in, &top.Lists[got.List]); l != best || got.Bits > limit {
+				t.Fatalf("seed %d: %s: got %s/%d, want %s", seed, leafAddr(at), l, got.Bits, best)
+			}
+		}
+		checkPartition(t, top)
+	}
+}
+
+// checkPartition holds that the blocks of each view cover everything once, and
+// that no two siblings outside special space could be one.
+func checkPartition(t *testing.T, top *Topology) {
+	t.Helper()
+	for _, full := range []bool{true, false} {
+		var last netip.Prefix
+		var lastList int
+		next := netip.IPv4Unspecified()
+		for p, list := range top.Blocks(full) {
+			if p.Addr().Is6() && next == (netip.Addr{}) && last.Addr().Is4() {
+				next = netip.IPv6Unspecified()
+			}
+			if p.Addr() != next || p != p.Masked() {
+				t.Fatalf("block %s where %s should start", p, next)
+			}
+			if last.IsValid() && last.Bits() == p.Bits() && p.Bits() > 0 && list == lastList && last.Addr().Is4() == p.Addr().Is4() {
+				parent := netip.PrefixFrom(last.Addr(), p.Bits()-1)
+				special := barrierNear(parent, last) || barrierNear(parent, p)
+				if parent.Masked().Addr() == last.Addr() && parent.Contains(p.Addr()) && !special {
+					t.Fatalf("siblings %s and %s have one list", last, p)
+				}
+			}
+			last, lastList = p, list
+			next = lastAddr(p).Next()
+		}
+		if next.IsValid() {
+			t.Fatalf("nothing from %s on", next)
+		}
+	}
+}
+
+// barrierNear tells whether p lies in a special block that its parent does
+// not, or holds one.
+func barrierNear(parent, p netip.Prefix) bool {
+	for _, s := range specialSpace() {
+		if s.prefix.Overlaps(p) && !(s.prefix.Bits() <= parent.Bits() && s.prefix.Contains(parent.Addr())) {
+			return true
+		}
+	}
+	return false
+}
+
+func lastAddr(p netip.Prefix) netip.Addr {
+	k := keyOf(p.Addr())
+	width := p.Addr().BitLen()
+	for i := p.Bits(); i < width; i++ {
+		k = k.withBit(i)
+	}
+	return k.addr(p.Addr().Is4())
+}
+
+// TestIPv6 checks the promise that makes an answer cacheable, on random nested
+// prefixes of any length: all of a scope has one list and that scope, and the
+// list is the one of the longest prefix.
+func TestIPv6(t *testing.T) {
+	for seed := range 200 {
+		r := rand.New(rand.NewPCG(uint64(seed), 9))
+		in := &Input{Regions: regions("a", "b", "c", "d"), Depth: 3, Max4: 24, Max6: 48 + r.IntN(81)}
+		sets := make([][]netip.Prefix, 3)
+		used := map[netip.Prefix]bool{}
+		for range 1 + r.IntN(40) {
+			p := randomPrefix6(r)
+			if !used[p] {
+				used[p] = true
+				i := r.IntN(3)
+				sets[i] = append(sets[i], p)
+			}
+		}
+		for i, s := range sets {
+			if len(s) > 0 {
+				in.Rules = append(in.Rules, Rule{Alts: []Alt{{Kind: Prefix, Prefixes: s}}, Spec: Spec{Order: []Region{Region(i)}}})
+			}
+		}
+		in.Rest = &Spec{Order: []Region{3}}
+		top := mustCompile(t, in)
+		checkPartition(t, top)
+		for range 300 {
+			x := randomPrefix6(r).Addr()
+			if r.IntN(2) == 0 {
+				x = keyOf(x).withBit(r.IntN(128)).addr(false)
+			}
+			want, best := "d", -1
+			for i, s := range sets {
+				if n := longest(s, x); n > best {
+					want, best = []string{"a", "b", "c"}[i], n
+				}
+			}
+			m := top.full6.lookup(x).match()
+			if got := text(in, &top.Lists[m.List]); got != want {
+				t.Fatalf("seed %d: %s: got %s, want %s", seed, x, got, want)
+			}
+			for _, view := range []*table6{&top.full6, &top.ecs6} {
+				m := view.lookup(x).match()
+				y := keyOf(x).masked(m.Bits)
+				for b := m.Bits; b < 128; b++ {
+					if r.IntN(2) == 0 {
+						y = y.withBit(b)
+					}
+				}
+				if got := view.lookup(y.addr(false)).match(); got != m {
+					t.Fatalf("seed %d: %s has %+v, but %s in its scope has %+v", seed, x, m, y.addr(false), got)
+				}
+			}
+		}
+	}
+}
+
+func randomPrefix6(r *rand.Rand) netip.Prefix {
+	k := key{0x2001_0db8<<32 | uint64(r.IntN(4))<<16 | r.Uint64()&3, r.Uint64() & 7}
+	switch r.IntN(4) {
+	case 0:
+		k = key{r.Uint64(), r.Uint64()}
+	case 1:
+		k = key{0, r.Uint64() & 3}
+	}
+	return netip.PrefixFrom(k.addr(false), 1+r.IntN(128)).Masked()
+}

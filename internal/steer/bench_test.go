@@ -1,0 +1,87 @@
+package steer
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+)
+
+// benchHost has three regions with n endpoints each, in a split and in an order.
+func benchHost(tb testing.TB, spread Spread, endpoints, answers int) *Host {
+	cfg := HostConfig{
+		Name: "www.example.org.", Regions: []string{"eu", "us", "ap"}, Spread: spread, Grain: [2]int{16, 32},
+		TTL: 30, Floor: 5,
+		Lists: []List{
+			{Order: []Region{0, 1, 2}},
+			{Split: []Weighted{{0, 70}, {1, 30}}, Order: []Region{2}},
+		},
+	}
+	for r := range cfg.Regions {
+		p := &PoolConfig{Answers: answers}
+		for i := range endpoints {
+			p.Endpoints = append(p.Endpoints,
+				EndpointConfig{netip.AddrFrom4([4]byte{192, 0, byte(r), byte(i)}), uint32(1 + i)},
+				EndpointConfig{netip.MustParseAddr(fmt.Sprintf("2001:db8:%d::%d", r, i)), uint32(1 + i)})
+		}
+		cfg.Pools = append(cfg.Pools, p)
+	}
+	return mustHost(tb, cfg)
+}
+
+func benchClient(list int) *Client {
+	return &Client{
+		Addr: netip.MustParseAddr("198.51.100.0"), Bits: 24, Source: ECS,
+		Transport: netip.MustParseAddr("203.0.113.53"), List: list, Block: 11,
+	}
+}
+
+var benchCases = []struct {
+	spread             Spread
+	answers, list, per int
+}{
+	{Sticky, 0, 0, 8},
+	{Sticky, 0, 1, 8},
+	{Sticky, 1, 0, 8},
+	{Sticky, 1, 1, 8},
+	{Sticky, 3, 1, 8},
+	{Resolver, 1, 1, 8},
+	{Balanced, 1, 1, 8},
+	{Balanced, 3, 1, 8},
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for _, c := range benchCases {
+		b.Run(fmt.Sprintf("spread=%s/answers=%d/split=%v/endpoints=%d", c.spread, c.answers, c.list == 1, c.per), func(b *testing.B) {
+			h := benchHost(b, c.spread, c.per, c.answers)
+			s := h.NewSnapshot(allUp)
+			client := benchClient(c.list)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Decide(s, client, V4, nil)
+			}
+		})
+	}
+}
+
+func BenchmarkNewSnapshot(b *testing.B) {
+	for _, answers := range []int{0, 1, 3} {
+		b.Run(fmt.Sprintf("answers=%d/regions=3/endpoints=16", answers), func(b *testing.B) {
+			h := benchHost(b, Sticky, 8, answers)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.NewSnapshot(allUp)
+			}
+		})
+	}
+}
+
+func TestDecideAllocatesNothing(t *testing.T) {
+	for _, c := range benchCases {
+		h := benchHost(t, c.spread, c.per, c.answers)
+		s := h.NewSnapshot(allUp)
+		client := benchClient(c.list)
+		if n := testing.AllocsPerRun(100, func() { h.Decide(s, client, V6, nil) }); n != 0 {
+			t.Errorf("%+v: %v allocations; want 0", c, n)
+		}
+	}
+}

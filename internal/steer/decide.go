@@ -1,0 +1,205 @@
+package steer
+
+import "sync/atomic"
+
+// Decide chooses the region and the answer for c and family f. It takes no lock
+// and, with a nil tr, allocates nothing. With a trace it decides the same and
+// fills tr; it then takes no turn of spread Balanced, but looks at the next one.
+//
+// c.List must be an index of the host's lists, and s a snapshot of this host.
+func (h *Host) Decide(s *Snapshot, c *Client, f Family, tr *Trace) Decision {
+	q := query{host: h, snapshot: s, client: c, family: f, peek: tr != nil}
+	d := q.decide()
+	if tr != nil {
+		q.trace(&d, tr)
+	}
+	return d
+}
+
+// query is one decision in progress.
+type query struct {
+	host     *Host
+	snapshot *Snapshot
+	client   *Client
+	family   Family
+	peek     bool // leave the counters alone
+	key      key
+}
+
+func (q *query) decide() Decision {
+	h := q.host
+	d := Decision{Region: NoRegion}
+	if !h.offers[q.family] {
+		d.Outcome = OutcomeNoFamily // true for everybody, so for scope 0
+		return d
+	}
+	d.Scope, _ = h.scope(q.client)
+	l := &h.lists[q.client.List]
+	if l.Refuse {
+		d.Outcome = OutcomeRefused
+		return d
+	}
+	d.Region, d.FamilyMoved = q.candidate(l, usable)
+	if d.Region == NoRegion {
+		q.resort(l, &d)
+	}
+	if d.Outcome == OutcomeFailed {
+		return d
+	}
+	d.Class = q.class(&d)
+	d.TTL = h.ttl[d.Class]
+	if d.Region != NoRegion {
+		d.Answer = q.answer(d.Region)
+	}
+	return d
+}
+
+// class is the class of state of an answer.
+func (q *query) class(d *Decision) TTLClass {
+	switch {
+	case d.Outcome == OutcomeLastResort:
+		return ClassLastResort
+	case q.snapshot.pools[q.family][d.Region].streak:
+		return ClassStreak
+	}
+	return ClassSteady
+}
+
+// candidate is the first candidate of l that has the fact for the query's family,
+// and whether one before it was passed over for this family alone.
+func (q *query) candidate(l *List, fact facts) (Region, bool) {
+	need, other := fact.of(q.family), facts(0)
+	if q.host.offers[q.family.other()] {
+		other = fact.of(q.family.other())
+	}
+	r, moved := NoRegion, false
+	if len(l.Split) > 0 {
+		r, moved = q.fromSplit(l, need, other)
+	}
+	for i := 0; r == NoRegion && i < len(l.Order); i++ {
+		if q.snapshot.admits(l.Order[i], need) {
+			r = l.Order[i]
+		} else if q.snapshot.admits(l.Order[i], other) {
+			moved = true
+		}
+	}
+	return r, moved
+}
+
+// fromSplit chooses among the split of l: among its weighted regions in turn or by
+// rendezvous, else the first standby.
+func (q *query) fromSplit(l *List, need, other facts) (r Region, moved bool) {
+	if q.host.spread == Balanced {
+		r, moved = q.drawn(l, need, other)
+	} else {
+		r, moved = q.rendezvous(l, need, other)
+	}
+	for i := 0; r == NoRegion && i < len(l.Split); i++ {
+		if w := l.Split[i]; w.Weight > 0 {
+			continue
+		} else if q.snapshot.admits(w.Region, need) {
+			r = w.Region
+		} else if q.snapshot.admits(w.Region, other) {
+			moved = true
+		}
+	}
+	return r, moved
+}
+
+// rendezvous is the best bid among the weighted regions of a split. The key and so
+// the bids are the same for both families; a better bid of a region that only the
+// other family admits is a move.
+func (q *query) rendezvous(l *List, need, other facts) (won Region, moved bool) {
+	var best, missed score
+	won, moved = NoRegion, false
+	for _, w := range l.Split {
+		admitted := q.snapshot.admits(w.Region, need)
+		if w.Weight == 0 || !admitted && !q.snapshot.admits(w.Region, other) {
+			continue
+		}
+		b := bid(q.key.sum(q.host, q.client), q.host.salts[w.Region], w.Weight)
+		switch {
+		case admitted && (won == NoRegion || b.before(best)):
+			best, won = b, w.Region
+		case !admitted && (!moved || b.before(missed)):
+			missed, moved = b, true
+		}
+	}
+	return won, moved && (won == NoRegion || missed.before(best))
+}
+
+// drawn is the next in turn among the weighted regions of a split. While some are
+// in play nobody can tell which region another draw would have named, so a move
+// is one only when none is.
+func (q *query) drawn(l *List, need, other facts) (Region, bool) {
+	sp := &q.snapshot.splits[q.family][q.client.List]
+	if len(sp.regions) > 0 && q.snapshot.admits(sp.regions[0], need) {
+		turn := &q.host.listTurns[q.family][q.client.List]
+		return sp.regions[q.inTurn(&sp.draws, turn)], false
+	}
+	for _, w := range l.Split {
+		if w.Weight > 0 && q.snapshot.admits(w.Region, other) {
+			return NoRegion, true
+		}
+	}
+	return NoRegion, false
+}
+
+// inTurn takes the next turn, or looks at it.
+func (q *query) inTurn(d *draws, turn *atomic.Uint64) int {
+	if q.peek || len(d.ends) == 1 {
+		return d.inTurn(turn.Load())
+	}
+	return d.inTurn(turn.Add(1) - 1)
+}
+
+// answer is what region r's pool gives.
+func (q *query) answer(r Region) *Answer {
+	p := &q.snapshot.pools[q.family][r]
+	switch {
+	case len(p.answers) == 1:
+		return p.answers[0]
+	case q.host.spread == Balanced:
+		return p.answers[q.inTurn(&p.draws, &q.host.poolTurns[q.family][r])]
+	}
+	return p.answers[p.choose(q.key.sum(q.host, q.client))]
+}
+
+// resort decides when no candidate of l is usable. It never brings back a drained
+// endpoint.
+func (q *query) resort(l *List, d *Decision) {
+	d.Outcome = OutcomeLastResort
+	lr := &q.host.lastResort
+	switch lr.Kind {
+	case Open:
+		d.Region, _ = q.candidate(l, open)
+	case Regions:
+		d.Region = q.named(l, lr.Regions)
+	case Addresses:
+		d.Answer = q.snapshot.addresses[q.family]
+	}
+	if d.Region != NoRegion || d.Answer != nil {
+		return
+	}
+	d.Outcome = OutcomeFailed
+	switch {
+	case q.snapshot.any(l, present.of(q.family)) && !q.snapshot.any(l, open.of(q.family)):
+		d.Reason = ReasonAllDrained
+	case lr.Kind == Closed:
+		d.Reason = ReasonClosed
+	default:
+		d.Reason = ReasonNothingLeft
+	}
+}
+
+// named is the first usable of the regions that l allows, else the first open one.
+func (q *query) named(l *List, regions []Region) Region {
+	for _, fact := range [...]facts{usable, open} {
+		for _, r := range regions {
+			if l.allows(r) && q.snapshot.admits(r, fact.of(q.family)) {
+				return r
+			}
+		}
+	}
+	return NoRegion
+}

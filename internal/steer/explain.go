@@ -1,0 +1,208 @@
+package steer
+
+import "slices"
+
+// explain lists the candidates of l in the client's order, each once, and after
+// them the regions that the last resort names, if it was asked.
+func (q *query) explain(l *List, d *Decision) []TraceCandidate {
+	resort := d.Outcome != OutcomeAnswer
+	named := resort && q.host.lastResort.Kind == Regions
+	fact := usable
+	if resort && q.host.lastResort.Kind == Open {
+		fact = open
+	}
+	var list []TraceCandidate
+	seen := make(map[Region]bool)
+	add := func(r Region, tier string, weight uint32) {
+		if seen[r] {
+			return
+		}
+		seen[r] = true
+		c := q.explainOne(r, fact, d)
+		c.Tier, c.Weight = tier, weight
+		if named && c.Status == statusChosen {
+			c.Status = statusPassed // as a candidate; the last resort names it below
+		}
+		list = append(list, c)
+	}
+	for _, w := range q.splitOrder(l) {
+		add(w.Region, "split", w.Weight)
+	}
+	for _, w := range l.Split {
+		add(w.Region, "standby", 0)
+	}
+	for _, r := range l.Order {
+		add(r, "order", 0)
+	}
+	if named {
+		list = append(list, q.explainNamed(l, d)...)
+	}
+	return list
+}
+
+// explainNamed lists the regions that the last resort names.
+func (q *query) explainNamed(l *List, d *Decision) (list []TraceCandidate) {
+	regions := q.host.lastResort.Regions
+	fact := open
+	if d.Region != NoRegion && q.snapshot.admits(d.Region, usable.of(q.family)) {
+		fact = usable
+	}
+	for _, r := range regions {
+		c := q.explainOne(r, fact, d)
+		c.Tier = "last_resort"
+		if !l.allows(r) {
+			c.Status, c.Why = statusPassed, "fenced"
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// The words for TraceCandidate.Status.
+const (
+	statusChosen = "chosen"
+	statusShared = "shared"
+	statusNext   = "next"
+	statusPassed = "passed"
+)
+
+// explainOne says what became of region r where the fact was needed.
+func (q *query) explainOne(r Region, fact facts, d *Decision) TraceCandidate {
+	s := q.snapshot
+	c := TraceCandidate{
+		Region:    q.host.regions[r],
+		Endpoints: q.explainEndpoints(r, d),
+		OtherFamily: q.host.offers[q.family.other()] &&
+			!s.admits(r, usable.of(q.family)) && s.admits(r, usable.of(q.family.other())),
+	}
+	if !s.admits(r, usable.of(q.family)) {
+		c.Why = q.unusable(r)
+	}
+	switch {
+	case r == d.Region:
+		c.Status = statusChosen
+	case !s.admits(r, fact.of(q.family)):
+		c.Status = statusPassed
+	case slices.Contains(q.inPlay(d), r):
+		c.Status = statusShared
+	default:
+		c.Status = statusNext
+	}
+	return c
+}
+
+// unusable says in one word why region r is not usable for the query's family.
+func (q *query) unusable(r Region) string {
+	p := q.host.pools[r]
+	switch {
+	case p == nil:
+		return "no_pool"
+	case !q.snapshot.admits(r, present.of(q.family)):
+		return "no_family"
+	case !q.snapshot.admits(r, open.of(q.family)):
+		return "drained"
+	}
+	for _, e := range p.byFamily[q.family] {
+		if q.snapshot.states[r][e.index].Verdict == Up {
+			return "min_healthy"
+		}
+	}
+	return "down"
+}
+
+// explainEndpoints lists the endpoints of region r in the query's family.
+func (q *query) explainEndpoints(r Region, d *Decision) (list []TraceEndpoint) {
+	p := q.host.pools[r]
+	if p == nil {
+		return nil
+	}
+	for i, e := range p.endpoints {
+		if familyOf(e.addr) != q.family {
+			continue
+		}
+		st := q.snapshot.states[r][i]
+		list = append(list, TraceEndpoint{
+			Addr: e.addr, Weight: e.weight, Verdict: st.Verdict.String(), Streak: st.Streak, Reason: st.Reason,
+			Answered: r == d.Region && slices.Contains(d.Answer.Addrs, e.addr),
+		})
+	}
+	return list
+}
+
+// splitOrder is the weighted regions of a split as bids order them. In turn there
+// is no such order, and it stays as written.
+func (q *query) splitOrder(l *List) (order []Weighted) {
+	for _, w := range l.Split {
+		if w.Weight > 0 {
+			order = append(order, w)
+		}
+	}
+	if q.host.spread == Balanced {
+		return order
+	}
+	of := func(w Weighted) score {
+		return bid(q.key.sum(q.host, q.client), q.host.salts[w.Region], w.Weight)
+	}
+	slices.SortStableFunc(order, func(a, b Weighted) int {
+		switch {
+		case of(a).before(of(b)):
+			return -1
+		case of(b).before(of(a)):
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// inPlay is the regions of which the next in turn was d's; none if it was not drawn.
+func (q *query) inPlay(d *Decision) []Region {
+	named := d.Outcome == OutcomeLastResort && q.host.lastResort.Kind == Regions
+	if q.host.spread != Balanced || named {
+		return nil
+	}
+	sp := &q.snapshot.splits[q.family][q.client.List]
+	if !slices.Contains(sp.regions, d.Region) {
+		return nil
+	}
+	return sp.regions
+}
+
+// shares is the exact distribution of answers of spread Balanced.
+func (q *query) shares(d *Decision) (shares []TraceShare) {
+	regions := q.inPlay(d)
+	if regions == nil {
+		return q.poolShares(shares, d.Region, 1, 1)
+	}
+	sp := &q.snapshot.splits[q.family][q.client.List]
+	for i, r := range regions {
+		shares = q.poolShares(shares, r, sp.size(i), sp.total())
+	}
+	return shares
+}
+
+// poolShares appends the answers of region r, which gets part of the resolutions.
+// Equal answers from several draws are added up.
+func (q *query) poolShares(shares []TraceShare, r Region, part, of uint64) []TraceShare {
+	p := &q.snapshot.pools[q.family][r]
+	if len(p.answers) == 1 {
+		return append(shares, newShare(q.host.regions[r], p.answers[0], part, of))
+	}
+	sizes := make(map[*Answer]uint64)
+	for i, a := range p.answers {
+		sizes[a] += p.draws.size(i)
+	}
+	for _, a := range p.answers {
+		if size := sizes[a]; size > 0 {
+			shares = append(shares, newShare(q.host.regions[r], a, part*size, of*p.draws.total()))
+			delete(sizes, a)
+		}
+	}
+	return shares
+}
+
+// newShare makes a share with its fraction in lowest terms.
+func newShare(region string, a *Answer, part, of uint64) TraceShare {
+	g := gcd(part, of)
+	return TraceShare{region, a.Addrs, part / g, of / g}
+}

@@ -1,0 +1,200 @@
+package steer
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+)
+
+// EndpointConfig is one endpoint of a pool. Weight is relative to the pool's
+// other endpoints, 0..MaxWeight; an endpoint of weight 0 is never answered.
+type EndpointConfig struct {
+	Addr   netip.Addr
+	Weight uint32
+}
+
+// PoolConfig is the endpoints of a host in one region. Families don't mix: every
+// number here is taken for IPv4 and IPv6 each.
+type PoolConfig struct {
+	Endpoints []EndpointConfig
+	// Answers is how many endpoints one answer holds; 0 is all.
+	Answers int
+	// MinHealthy is how many endpoints must be up for the pool to be usable; 0 is
+	// taken as 1. MinHealthyPct, 0..100 in hundredths, replaces it where it is
+	// positive: the part of all weight that must be up.
+	MinHealthy    int
+	MinHealthyPct float64
+}
+
+// HostConfig is everything static about a host. NewHost keeps the slices it
+// is given; they must not change afterwards.
+type HostConfig struct {
+	Name    string
+	Regions []string      // names, in the order written; indexed by Region
+	Pools   []*PoolConfig // by Region; nil: the host has none there
+	Lists   []List        // by list id
+	Spread  Spread
+	Grain   [2]int // by Family: the shortest prefix Sticky tells apart
+	// Families narrows what the pools offer.
+	Families   FamilyRule
+	LastResort LastResort
+	TTL        uint32 // seconds
+	// Floor is the least TTL in seconds; above TTL it is taken as TTL. With
+	// FloorOff every answer has the full TTL.
+	Floor    uint32
+	FloorOff bool
+	// Prepare, if not nil, is called once for every Answer as a snapshot first
+	// needs it, never on the query path. Its result becomes Answer.Prepared.
+	Prepare func(*Answer) any
+}
+
+// Host is the static part of decisions for one host. See the package comment for
+// concurrency.
+type Host struct {
+	name       string
+	regions    []string
+	salts      []uint64 // by Region, for the choice in a split
+	pools      []*pool  // by Region
+	lists      []List
+	spread     Spread
+	grain      [families]int
+	offers     [families]bool
+	lastResort LastResort
+	ttl        [3]uint32 // by TTLClass
+	answers    answers
+	// Counters of spread Balanced, by Family and then by list id or Region. One
+	// each, so that every list and every pool is exact over its own resolutions.
+	listTurns, poolTurns [families][]atomic.Uint64
+}
+
+// pool is the static part of a pool.
+type pool struct {
+	endpoints  []endpoint // as configured
+	byFamily   [families][]*endpoint
+	answers    int
+	minHealthy int
+	minPct     uint64 // hundredths of a percent; 0: minHealthy counts
+	salt       uint64
+}
+
+// endpoint is the static part of an endpoint.
+type endpoint struct {
+	index  int // in the configuration
+	addr   netip.Addr
+	weight uint32
+	salt   uint64
+}
+
+// NewHost checks cfg and makes everything that state doesn't change. An error says
+// which part can't be meant; it names no place in a file, for cfg has none.
+func NewHost(cfg HostConfig) (*Host, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
+	}
+	h := &Host{
+		name:       cfg.Name,
+		regions:    cfg.Regions,
+		lists:      cfg.Lists,
+		spread:     cfg.Spread,
+		grain:      cfg.Grain,
+		lastResort: cfg.LastResort,
+		ttl:        ttls(&cfg),
+		answers:    answers{prepare: cfg.Prepare},
+	}
+	for r, name := range cfg.Regions {
+		h.salts = append(h.salts, salt(purposeRegion, name))
+		h.pools = append(h.pools, newPool(cfg.Pools[r], name))
+	}
+	for f := range Family(families) {
+		h.offers[f] = cfg.Families.allows(f) && slices.ContainsFunc(h.pools, func(p *pool) bool {
+			return p != nil && len(p.byFamily[f]) > 0
+		})
+		if h.spread == Balanced {
+			h.listTurns[f] = make([]atomic.Uint64, len(h.lists))
+			h.poolTurns[f] = make([]atomic.Uint64, len(h.pools))
+		}
+	}
+	return h, nil
+}
+
+// ttls are the TTLs by class.
+func ttls(cfg *HostConfig) [3]uint32 {
+	if cfg.FloorOff {
+		return [3]uint32{cfg.TTL, cfg.TTL, cfg.TTL}
+	}
+	floor := min(cfg.Floor, cfg.TTL)
+	return [3]uint32{ClassSteady: cfg.TTL, ClassStreak: max(floor, cfg.TTL/2), ClassLastResort: floor}
+}
+
+// newPool makes the static part of a pool; nil for none.
+func newPool(cfg *PoolConfig, region string) *pool {
+	if cfg == nil {
+		return nil
+	}
+	p := &pool{
+		endpoints:  make([]endpoint, len(cfg.Endpoints)),
+		answers:    cfg.Answers,
+		minHealthy: max(1, cfg.MinHealthy),
+		minPct:     uint64(math.Round(cfg.MinHealthyPct * 100)),
+		salt:       salt(purposeAnswers, region),
+	}
+	for i, e := range cfg.Endpoints {
+		p.endpoints[i] = endpoint{i, e.Addr, e.Weight, endpointSalt(e.Addr)}
+		if e.Weight > 0 {
+			f := familyOf(e.Addr)
+			p.byFamily[f] = append(p.byFamily[f], &p.endpoints[i])
+		}
+	}
+	for _, es := range p.byFamily {
+		slices.SortFunc(es, func(a, b *endpoint) int { return a.addr.Compare(b.addr) })
+	}
+	return p
+}
+
+// Offers says whether the host has addresses of family f for anybody. It depends on
+// configuration only, never on state or client: resolvers share negative answers.
+func (h *Host) Offers(f Family) bool { return h.offers[f] }
+
+// MaxSets is the greatest number of distinct answers that one snapshot can give,
+// over both families: what a cache of signatures must hold for each TTL class.
+func (h *Host) MaxSets() int {
+	sets := 0
+	for f := range Family(families) {
+		if !h.offers[f] {
+			continue
+		}
+		for _, p := range h.pools {
+			if p != nil {
+				sets += p.maxSets(f)
+			}
+		}
+		if len(h.lastResort.of(f)) > 0 {
+			sets++
+		}
+	}
+	return sets
+}
+
+// maxSets is MaxSets of one pool and family.
+func (p *pool) maxSets(f Family) int {
+	m := len(p.byFamily[f])
+	if p.answers == 0 || p.answers >= m {
+		return min(m, 1)
+	}
+	return m
+}
+
+// of is the addresses of family f that the last resort gives, nil for other kinds.
+func (l *LastResort) of(f Family) (addrs []netip.Addr) {
+	if l.Kind != Addresses {
+		return nil
+	}
+	for _, a := range l.Addresses {
+		if familyOf(a) == f {
+			addrs = append(addrs, a)
+		}
+	}
+	return addrs
+}

@@ -1,0 +1,86 @@
+package steer
+
+import "net/netip"
+
+// selector chooses an answer from the endpoints of one pool and family that may
+// be answered at the moment. Its form follows from what there is to choose:
+//
+//	one answer     answers has length 1
+//	one endpoint   salts and weights, an answer for each: weighted rendezvous
+//	some endpoints draws, an answer for each share
+//
+// The zero selector has nothing to give.
+type selector struct {
+	answers []*Answer
+	salts   []uint64
+	weights []uint32
+	draws   draws
+	salt    uint64 // of the pool, for the draw by hash
+}
+
+// newSelector makes a selector that gives n (0: all) of the endpoints at a time.
+// Endpoints are sorted by address and have positive weights.
+func newSelector(b *batch, endpoints []*endpoint, n int, spread Spread, salt uint64) selector {
+	switch {
+	case len(endpoints) == 0:
+		return selector{}
+	case n == 0 || n >= len(endpoints):
+		return selector{answers: []*Answer{b.answer(addrsOf(endpoints))}}
+	case n == 1:
+		return singles(b, endpoints, spread)
+	}
+	d, sets := sampleSets(weightsOf(endpoints), n)
+	s := selector{draws: d, salt: salt}
+	for _, set := range sets {
+		var addrs []netip.Addr
+		for _, i := range set {
+			addrs = append(addrs, endpoints[i].addr)
+		}
+		s.answers = append(s.answers, b.answer(addrs))
+	}
+	return s
+}
+
+// singles gives one endpoint at a time: in turn for Balanced, else by rendezvous.
+func singles(b *batch, endpoints []*endpoint, spread Spread) selector {
+	var s selector
+	if spread == Balanced {
+		s.draws = weightDraws(weightsOf(endpoints))
+	}
+	for _, e := range endpoints {
+		s.answers = append(s.answers, b.answer([]netip.Addr{e.addr}))
+		if spread != Balanced {
+			s.salts = append(s.salts, e.salt)
+			s.weights = append(s.weights, e.weight)
+		}
+	}
+	return s
+}
+
+// choose is the index of the answer for a key's hash.
+func (s *selector) choose(hash uint64) int {
+	if s.salts == nil {
+		return s.draws.byHash(salted(hash, s.salt))
+	}
+	best, won := bid(hash, s.salts[0], s.weights[0]), 0
+	for i := 1; i < len(s.salts); i++ {
+		if b := bid(hash, s.salts[i], s.weights[i]); b.before(best) {
+			best, won = b, i
+		}
+	}
+	return won
+}
+
+func addrsOf(endpoints []*endpoint) (addrs []netip.Addr) {
+	for _, e := range endpoints {
+		addrs = append(addrs, e.addr)
+	}
+	return addrs
+}
+
+func weightsOf(endpoints []*endpoint) (weights []uint64) {
+	for _, e := range endpoints {
+		weights = append(weights, uint64(e.weight))
+	}
+	return weights
+}

@@ -1,0 +1,128 @@
+package steer
+
+import "net/netip"
+
+// Trace is a decision with its reasons. Its JSON form is stable: words for kinds,
+// names for regions, seconds for TTLs. [Host.Decide] replaces all of it; what a
+// decision did not come to stays empty.
+type Trace struct {
+	Host      string       `json:"host"`
+	Family    string       `json:"family"` // v4, v6
+	Client    netip.Prefix `json:"client"` // the prefix the topology was asked for
+	Source    string       `json:"source"` // ecs, transport
+	Transport netip.Addr   `json:"transport"`
+
+	List   int      `json:"list"`
+	Fences []string `json:"fences,omitempty"` // that confine the list
+	Spread string   `json:"spread"`
+	// Key is the prefixes the choice is made by; none where it is made in turn.
+	Key []netip.Prefix `json:"key,omitempty"`
+
+	// Candidates are in this client's order. Named regions of a last resort follow
+	// them, in tier last_resort.
+	Candidates []TraceCandidate `json:"candidates,omitempty"`
+	// LastResort is the kind in use; empty while some candidate is usable.
+	LastResort string `json:"last_resort,omitempty"`
+
+	Outcome     string       `json:"outcome"`
+	Reason      string       `json:"reason,omitempty"` // of a failure
+	Region      string       `json:"region,omitempty"`
+	Answer      []netip.Addr `json:"answer,omitempty"`
+	FamilyMoved bool         `json:"family_moved,omitempty"`
+	// Shares is what spread balanced gives over resolutions; Region and Answer are
+	// only the next in turn.
+	Shares []TraceShare `json:"shares,omitempty"`
+
+	Scope    int    `json:"scope"`
+	ScopeWhy string `json:"scope_why"` // block, grain, option_ignored, no_option, no_family
+	TTL      uint32 `json:"ttl"`
+	TTLClass string `json:"ttl_class,omitempty"` // steady, streak, last_resort
+}
+
+// TraceCandidate is one region that was considered.
+type TraceCandidate struct {
+	Region string `json:"region"`
+	Tier   string `json:"tier"` // split, standby (weight 0 in the split), order, last_resort
+	Weight uint32 `json:"weight,omitempty"`
+	// Status is chosen; shared for one that takes its share in turn with the
+	// chosen; next for one that would take the client if those before it didn't;
+	// or passed. Why says why it is not usable: no_pool, no_family (no endpoint of
+	// this family), drained, down, min_healthy (too few are up); or fenced.
+	Status string `json:"status"`
+	Why    string `json:"why,omitempty"`
+	// OtherFamily: passed over for this family, usable for the other.
+	OtherFamily bool            `json:"other_family,omitempty"`
+	Endpoints   []TraceEndpoint `json:"endpoints,omitempty"` // of this family
+}
+
+// TraceEndpoint is one endpoint of a candidate.
+type TraceEndpoint struct {
+	Addr     netip.Addr `json:"addr"`
+	Weight   uint32     `json:"weight"`
+	Verdict  string     `json:"verdict"` // up, down, drained
+	Streak   bool       `json:"streak,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Answered bool       `json:"answered,omitempty"`
+}
+
+// TraceShare is the exact part of resolutions that one answer gets, as a fraction
+// in lowest terms.
+type TraceShare struct {
+	Region string       `json:"region"`
+	Answer []netip.Addr `json:"answer"`
+	Part   uint64       `json:"part"`
+	Of     uint64       `json:"of"`
+}
+
+// trace fills tr for a decision made.
+func (q *query) trace(d *Decision, tr *Trace) {
+	h, c := q.host, q.client
+	_, why := h.scope(c)
+	*tr = Trace{
+		Host: h.name, Family: q.family.String(), Client: cut(c.Addr, c.Bits), Source: c.Source.String(),
+		Transport: c.Transport, List: c.List, Spread: h.spread.String(),
+		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Region: h.regionName(d.Region),
+		FamilyMoved: d.FamilyMoved, Scope: d.Scope, ScopeWhy: why.String(),
+	}
+	if d.Outcome == OutcomeNoFamily {
+		tr.ScopeWhy = scopeNoFamily.String()
+		return
+	}
+	l := &h.lists[c.List]
+	tr.Fences = l.Fence
+	if d.Outcome == OutcomeRefused {
+		return
+	}
+	tr.Key = q.traceKey()
+	if d.Outcome != OutcomeAnswer {
+		tr.LastResort = h.lastResort.Kind.String()
+	}
+	tr.Candidates = q.explain(l, d)
+	if d.Answer == nil {
+		return
+	}
+	tr.Answer = d.Answer.Addrs
+	tr.TTL, tr.TTLClass = d.TTL, d.Class.String()
+	if h.spread == Balanced && d.Region != NoRegion {
+		tr.Shares = q.shares(d)
+	}
+}
+
+// regionName is the name of r, empty for NoRegion.
+func (h *Host) regionName(r Region) string {
+	if r == NoRegion {
+		return ""
+	}
+	return h.regions[r]
+}
+
+func (q *query) traceKey() []netip.Prefix {
+	if q.host.spread == Balanced {
+		return nil
+	}
+	first, second := q.host.keyPrefixes(q.client)
+	if !second.IsValid() {
+		return []netip.Prefix{first}
+	}
+	return []netip.Prefix{first, second}
+}

@@ -28,6 +28,7 @@ type Token struct {
 type Block struct {
 	Pos
 	Zones       []string // lower case, fully qualified
+	Inherited   bool     // Zones are the server block's: the statement names none
 	GeoIP       []GeoFile
 	Nets        []FileRef // files of "PREFIX REGION…" lines
 	Regions     []Region  // in the order written

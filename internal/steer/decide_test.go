@@ -298,7 +298,7 @@ func TestDecisionHoldsForItsScope(t *testing.T) {
 		h := mustHost(t, cfg)
 		s := h.NewSnapshot(randomState(rng, cfg))
 		c := randomClient(rng, cfg)
-		if c.Source == Transport || c.Fixed {
+		if c.Source == Transport {
 			continue
 		}
 		d := h.Decide(s, &c, V4, nil)

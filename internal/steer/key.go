@@ -12,10 +12,10 @@ const (
 // depends on configuration and on where c is, on nothing that changes with state.
 func (h *Host) scope(c *Client) (int, scopeWhy) {
 	switch {
-	case c.Source == Transport:
-		return 0, scopeNoOption
 	case c.Fixed:
 		return c.Block + c.ScopeBase, scopeFixed
+	case c.Source == Transport:
+		return 0, scopeNoOption
 	}
 	if g := h.grain[familyOf(c.Addr)]; h.spread == Sticky && g > c.Block {
 		return g + c.ScopeBase, scopeGrain
@@ -42,7 +42,7 @@ func (w scopeWhy) String() string {
 // keyPrefixes are the one or two prefixes that make up the key of c; the second
 // is invalid when there is one only.
 func (h *Host) keyPrefixes(c *Client) (first, second netip.Prefix) {
-	if c.Source == Transport || c.Fixed {
+	if c.Source == Transport {
 		return transportPrefix(c.Transport), second
 	}
 	if h.spread == Resolver {

@@ -95,7 +95,7 @@ func (m *model) keyHash() uint64 {
 		transport = 56
 	}
 	switch {
-	case m.c.Source == Transport || m.c.Fixed:
+	case m.c.Source == Transport:
 		return xxhash.Sum64String(bytes(m.c.Transport, transport))
 	case m.cfg.Spread == Resolver:
 		return xxhash.Sum64String(bytes(m.c.Addr, m.c.Block) + bytes(m.c.Transport, transport))
@@ -141,7 +141,7 @@ func (m *model) decide() modelDecision {
 		d.outcome = OutcomeNoFamily
 		return d
 	}
-	if m.c.Source == ECS {
+	if m.c.Source == ECS || m.c.Fixed {
 		d.scope = m.c.Block + m.c.ScopeBase
 		if m.cfg.Spread == Sticky && !m.c.Fixed {
 			d.scope = m.stickyLength() + m.c.ScopeBase

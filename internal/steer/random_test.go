@@ -108,11 +108,11 @@ func randomClient(rng *rand.Rand, cfg HostConfig) Client {
 	c := Client{Source: Source(rng.IntN(2)), Transport: randomAddr(rng), List: rng.IntN(len(cfg.Lists))}
 	if c.Source == Transport {
 		c.Addr, c.Bits = c.Transport, c.Transport.BitLen()
+		c.Fixed = rng.IntN(5) == 0
 	} else {
 		a := randomAddr(rng)
 		c.Bits = rng.IntN(a.BitLen() + 1)
 		c.Addr = netip.PrefixFrom(a, c.Bits).Masked().Addr()
-		c.Fixed = rng.IntN(10) == 0
 		if a.Is4() && rng.IntN(5) == 0 {
 			c.ScopeBase = 96
 		}

@@ -179,8 +179,8 @@ type Client struct {
 	Block int
 	// ScopeBase is added to the scope: 96 or 16 for embedded IPv4, else 0.
 	ScopeBase int
-	// Fixed: the option lies in special-purpose space and was ignored. List is
-	// the transport's, Block the special-purpose block, which is the scope.
+	// Fixed: an option lay in special-purpose space and was ignored. Source is
+	// Transport, as is List; Block is the special-purpose block and the scope.
 	Fixed bool
 }
 

@@ -49,17 +49,19 @@ func Compile(in *Input) (*Topology, error) {
 		return newCell(int(v.list), int(b.bits), v.barrier > 0)
 	}
 	t.full4, t.full6 = newTable4(full[v4], cellOf), newTable6(full[v6], cellOf)
-	t.ecs4, t.ecs6 = t.full4, t.full6
-	if longerThan(full[v4], in.Max4) {
-		t.ecs4 = newTable4(ecs[v4], cellOf)
-	}
-	if longerThan(full[v6], in.Max6) {
-		t.ecs6 = newTable6(ecs[v6], cellOf)
-	}
 	t.stats = Stats{
 		Full4: len(full[v4]), Full6: len(full[v6]), ECS4: len(ecs[v4]), ECS6: len(ecs[v6]),
 		Lists: len(t.Lists),
-		Bytes: t.full4.bytes() + t.full6.bytes() + t.ecs4.bytes() + t.ecs6.bytes(), // shared tables count twice
+		Bytes: t.full4.bytes() + t.full6.bytes(),
+	}
+	t.ecs4, t.ecs6 = t.full4, t.full6
+	if longerThan(full[v4], in.Max4) {
+		t.ecs4 = newTable4(ecs[v4], cellOf)
+		t.stats.Bytes += t.ecs4.bytes()
+	}
+	if longerThan(full[v6], in.Max6) {
+		t.ecs6 = newTable6(ecs[v6], cellOf)
+		t.stats.Bytes += t.ecs6.bytes()
 	}
 	t.digest = t.hash()
 	return t, nil
@@ -80,6 +82,8 @@ type compiler struct {
 	holds    [][]held
 	sets     *numberSets
 	err      *FenceError
+	// sources, if not nil, gets for each block filled where its list is from.
+	sources map[key]block
 }
 
 func newCompiler(in *Input) *compiler {

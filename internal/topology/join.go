@@ -1,6 +1,9 @@
 package topology
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // joinKey is what a final list is computed from.
 type joinKey struct{ located, hold uint32 }
@@ -37,8 +40,18 @@ func (c *compiler) join(family int, blocks []block, cells *interner[final]) []bl
 // decide gives the list for located facts and the prefix sets that hold the
 // client.
 func (c *compiler) decide(l located, holds []held) (uint32, *FenceError) {
-	list, best := l.list, l.rank
-	fences := c.sets.values[l.fences]
+	list, _, fences := c.rank(l, holds)
+	if len(fences) == 0 {
+		return list, nil
+	}
+	return c.confine(list, fences)
+}
+
+// rank finds the list of the best rule, that rule, and the fences that apply.
+func (c *compiler) rank(l located, holds []held) (list uint32, rule int32, fences []uint32) {
+	best := l.rank
+	list, rule = l.list, l.rule
+	fences = c.sets.values[l.fences]
 	for i := range c.rules.prefixes {
 		r := &c.rules.prefixes[i]
 		bits, ok := r.heldBy(holds)
@@ -53,27 +66,15 @@ func (c *compiler) decide(l located, holds []held) (uint32, *FenceError) {
 			bits = 0
 		}
 		if rk := newRank(r.first, bits, r.n); rk > best {
-			best, list = rk, r.list
+			best, list, rule = rk, r.list, int32(r.rule)
 		}
 	}
-	if len(fences) == 0 {
-		return list, nil
-	}
-	return c.confine(list, fences)
+	return list, rule, fences
 }
 
-// confine cuts a list to fences, each counted once, in the order written.
+// confine cuts a list to fences.
 func (c *compiler) confine(list uint32, numbers []uint32) (uint32, *FenceError) {
-	var fences []*Fence
-	for i := range c.in.Fences {
-		for _, n := range numbers {
-			if int(n) == i {
-				fences = append(fences, &c.in.Fences[i])
-				break
-			}
-		}
-	}
-	cut, err := c.orders.fenced(c.orders.lists[list], fences)
+	cut, err := c.orders.fenced(c.orders.lists[list], c.fences(numbers))
 	if err != nil {
 		return list, err
 	}
@@ -98,4 +99,15 @@ func (c *conj) heldBy(holds []held) (bits int, ok bool) {
 		}
 	}
 	return bits, true
+}
+
+// fences gives fences by number, each once, in the order written.
+func (c *compiler) fences(numbers []uint32) []*Fence {
+	var fences []*Fence
+	for i := range c.in.Fences {
+		if slices.Contains(numbers, uint32(i)) {
+			fences = append(fences, &c.in.Fences[i])
+		}
+	}
+	return fences
 }

@@ -6,10 +6,14 @@ type located struct {
 	state    locatedState
 	list     uint32
 	rank     rank   // of the rule that gave the list; 0 for none
+	rule     int32  // its number; noRule for none
 	fences   uint32 // interned set of fences that hold it by facts alone
 	partials uint32 // interned set of conjunctions whose facts it has
 	barrier  uint32
 }
+
+// noRule stands where no rule gave the list.
+const noRule = -1
 
 type locatedState uint8
 
@@ -56,7 +60,7 @@ func (c *compiler) locate(k factsKey) located {
 	if k.asn > 0 {
 		asn = &c.in.ASN.Facts[k.asn-1]
 	}
-	v := located{barrier: k.barrier, list: c.deflt}
+	v := located{barrier: k.barrier, list: c.deflt, rule: noRule}
 	if geo != nil && (geo.Country != "" || geo.Continent != "" || geo.Coordinates) {
 		v.state = known
 	}
@@ -70,7 +74,7 @@ func (c *compiler) locate(k factsKey) located {
 		if r.fence >= 0 {
 			fences = append(fences, uint32(r.fence))
 		} else if rk := newRank(r.first, 0, r.n); rk > v.rank {
-			v.rank, v.list = rk, r.list
+			v.rank, v.list, v.rule = rk, r.list, int32(r.rule)
 		}
 	}
 	for i := range c.rules.prefixes {
@@ -137,10 +141,10 @@ func (f *filler) node(bits int) spread {
 	case left.all == unlocated && right.all == unlocated:
 		return left
 	case left.all == unlocated && right.ok:
-		f.give(from, mid, right.list)
+		f.give(from, mid, mid, bits+1, right.list)
 		return right
 	case right.all == unlocated && left.ok:
-		f.give(mid, f.i, left.list)
+		f.give(mid, f.i, from, bits+1, left.list)
 		return left
 	case left.ok && right.ok && left.list == right.list:
 		return left
@@ -148,9 +152,14 @@ func (f *filler) node(bits int) spread {
 	return spread{all: known}
 }
 
-func (f *filler) give(from, to int, list uint32) {
+// give sets the list of the blocks from..to; it is that of the subtree of the
+// given length that starts at the block source.
+func (f *filler) give(from, to, source, bits int, list uint32) {
 	for i := from; i < to; i++ {
 		v := f.c.places.values[f.blocks[i].val]
-		f.blocks[i].val = f.c.places.id(located{state: filled, list: list, fences: v.fences, partials: v.partials})
+		f.blocks[i].val = f.c.places.id(located{state: filled, list: list, rule: noRule, fences: v.fences, partials: v.partials})
+		if f.c.sources != nil {
+			f.c.sources[f.blocks[i].start] = block{start: f.blocks[source].start, bits: uint8(bits)}
+		}
 	}
 }

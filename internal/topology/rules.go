@@ -22,6 +22,7 @@ type conj struct {
 	data    []dataAlt // matched against database facts
 	sets    []uint32  // prefix sets that must all hold the client
 	list    uint32    // of a rule
+	rule    int       // number of a rule; noRule for a fence
 	fence   int       // of a fence; -1 for a rule
 	partial int       // number among the conjunctions that need both, else -1
 }
@@ -70,18 +71,19 @@ func newRules(in *Input, o *orders) *rules {
 		if !l.Reaches() { // no region of this list has a pool: the rule says nothing
 			continue
 		}
-		r.add(rule.Alts, o.id(l), -1)
+		r.add(rule.Alts, conj{list: o.id(l), rule: i, fence: -1})
 	}
 	for i := range in.Fences {
 		for _, alts := range in.Fences[i].Match {
-			r.add(alts, 0, i)
+			r.add(alts, conj{rule: noRule, fence: i})
 		}
 	}
 	return r
 }
 
-func (r *rules) add(alts []Alt, list uint32, fence int) {
-	c := conj{first: alts[0].Kind, n: len(alts), list: list, fence: fence, partial: -1}
+// add sorts a conjunction in, of which c says what it is for.
+func (r *rules) add(alts []Alt, c conj) {
+	c.first, c.n, c.partial = alts[0].Kind, len(alts), -1
 	for _, a := range alts {
 		if a.Kind == Prefix {
 			c.sets = append(c.sets, uint32(len(r.sets)))

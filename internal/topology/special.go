@@ -86,6 +86,12 @@ func (t *Topology) ignored(addr netip.Addr, bits int) *special {
 	return nil
 }
 
+// Unembed gives the IPv4 address that an IPv6 one embeds, or the address itself.
+func Unembed(addr netip.Addr) netip.Addr {
+	a, _, _ := extract(addr.WithZone(""), addr.BitLen())
+	return a
+}
+
 // extract finds the IPv4 address in an IPv6 one that embeds it, if the known
 // bits reach it. base is the number of bits before it.
 func extract(addr netip.Addr, bits int) (netip.Addr, int, int) {

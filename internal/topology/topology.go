@@ -112,12 +112,11 @@ func (t *Topology) Locate(subnet netip.Prefix, transport netip.Addr) Client {
 }
 
 func (t *Topology) locateTransport(transport netip.Addr) Client {
-	transport = transport.WithZone("")
 	if !transport.IsValid() { // nothing known: what the lowest address gets
 		transport = netip.IPv4Unspecified()
 	}
-	addr, bits, _ := extract(transport, transport.BitLen())
-	return Client{Addr: addr, Bits: bits, Match: lookup(&t.full4, &t.full6, addr).match()}
+	addr := Unembed(transport)
+	return Client{Addr: addr, Bits: addr.BitLen(), Match: lookup(&t.full4, &t.full6, addr).match()}
 }
 
 func lookup(t4 *table4, t6 *table6, addr netip.Addr) cell {

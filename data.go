@@ -1,0 +1,154 @@
+package gslb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	clog "github.com/coredns/coredns/plugin/pkg/log"
+	"github.com/seed-945f90c5/gslb/internal/geodb"
+	"github.com/seed-945f90c5/gslb/internal/plan"
+)
+
+var log = clog.NewWithPlugin(name)
+
+// watchEvery is how often data files are looked at. A change counts when two
+// looks in a row found the file the same.
+const watchEvery = 5 * time.Second
+
+// dataFiles is what an instance keeps of its data files, besides their content.
+type dataFiles struct {
+	view    string
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	mu      sync.Mutex
+	loaded  time.Time       // when the plan in use was made
+	took    time.Duration   // and how long that took
+	failing map[string]bool // files whose newest content can't be used
+}
+
+// use takes a plan into service.
+func (g *GSLB) use(p *plan.Plan, loaded time.Time, took time.Duration) {
+	g.live.Store(&state{plan: p, snapshots: snapshots(p)})
+	g.files.mu.Lock()
+	g.files.loaded, g.files.took = loaded, took
+	g.files.mu.Unlock()
+}
+
+// startWatch follows changes of the data files until stopWatch.
+func (g *GSLB) startWatch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	g.files.cancel = cancel
+	files := g.live.Load().plan.Data.Files()
+	if len(files) == 0 {
+		return
+	}
+	w := geodb.NewWatcher(watchEvery, files...)
+	g.files.done.Go(func() { w.Run(ctx, g.reload) })
+}
+
+// stopWatch ends it and waits. It may be called more than once.
+func (g *GSLB) stopWatch() {
+	if g.files.cancel != nil {
+		g.files.cancel()
+	}
+	g.files.done.Wait()
+}
+
+// reload takes changed data files into service, each by itself. What can't be
+// used is logged once, and the plan in use stays.
+func (g *GSLB) reload(changes []geodb.Change) {
+	for _, c := range changes {
+		err := c.Err
+		if err == nil {
+			err = g.reloadFile(c.Path)
+		}
+		result := "success"
+		if err != nil {
+			result = "error"
+			log.Errorf("Data file %s can't be used, its last good content stays in use: %v", c.Path, err)
+		}
+		fileReloads.WithLabelValues(c.Path, result).Inc()
+		g.files.mu.Lock()
+		g.files.failing[c.Path] = err != nil
+		g.files.mu.Unlock()
+	}
+	running.mu.Lock()
+	running.publish()
+	running.mu.Unlock()
+}
+
+func (g *GSLB) reloadFile(path string) error {
+	began := time.Now()
+	old := g.live.Load().plan
+	data, err := old.Data.Reload(path)
+	if err != nil {
+		return err
+	}
+	p, err := plan.Compile(g.block, data, g.options)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	g.use(p, began, took)
+	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
+	return nil
+}
+
+// describe tells the size of a plan.
+func describe(p *plan.Plan, took time.Duration) string {
+	v4, v6, lists := 0, 0, 0
+	for _, n := range p.Needs {
+		s := n.Topology.Stats()
+		v4, v6, lists = v4+s.ECS4, v6+s.ECS6, lists+s.Lists
+	}
+	return fmt.Sprintf("%d hosts, %d regions, %d IPv4 and %d IPv6 blocks, %d candidate lists, digest %016x, compiled in %.2fs",
+		len(p.Hosts), len(p.Block.Regions), v4, v6, lists, p.Digest, took.Seconds())
+}
+
+// publish sets the metrics that describe all running instances; r.mu is held.
+func (r *registry) publish() {
+	for _, v := range []interface{ Reset() }{
+		planInfo, topologyBlocks, topologyLists, topologySeconds,
+		databaseBuilt, databaseLoaded, databaseSize, databaseNetworks, fileFailing,
+	} {
+		v.Reset()
+	}
+	for _, g := range r.instances() {
+		g.publish()
+	}
+}
+
+func (g *GSLB) publish() {
+	g.files.mu.Lock()
+	defer g.files.mu.Unlock()
+	p := g.live.Load().plan
+	zone, view := strings.Join(g.zones, " "), g.files.view
+	planInfo.WithLabelValues(zone, view, fmt.Sprintf("%016x", p.Digest)).Set(1)
+	topologySeconds.WithLabelValues(zone, view).Set(g.files.took.Seconds())
+	lists := 0
+	for _, n := range p.Needs {
+		s := n.Topology.Stats()
+		lists += s.Lists
+		topologyBlocks.WithLabelValues(zone, view, "v4", "client_subnet").Add(float64(s.ECS4))
+		topologyBlocks.WithLabelValues(zone, view, "v6", "client_subnet").Add(float64(s.ECS6))
+		topologyBlocks.WithLabelValues(zone, view, "v4", "transport").Add(float64(s.Full4))
+		topologyBlocks.WithLabelValues(zone, view, "v6", "transport").Add(float64(s.Full6))
+	}
+	topologyLists.WithLabelValues(zone, view).Set(float64(lists))
+	for kind, info := range p.Data.Databases() {
+		databaseBuilt.WithLabelValues(kind, info.Path).Set(float64(info.BuildTime.Unix()))
+		databaseLoaded.WithLabelValues(kind, info.Path).Set(float64(g.files.loaded.Unix()))
+		databaseSize.WithLabelValues(kind, info.Path).Set(float64(info.Size))
+		databaseNetworks.WithLabelValues(kind, info.Path).Set(float64(info.Networks))
+	}
+	for _, f := range p.Data.Files() {
+		failing := 0.0
+		if g.files.failing[f.Path] {
+			failing = 1
+		}
+		fileFailing.WithLabelValues(f.Path).Set(failing)
+	}
+}

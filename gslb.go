@@ -1,0 +1,173 @@
+// Package gslb is a CoreDNS plugin for global server load balancing: an
+// authoritative name server that decides, for each resolution, which region's
+// addresses a client gets.
+package gslb
+
+import (
+	"context"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/cache"
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/plan"
+	"github.com/seed-945f90c5/gslb/internal/steer"
+
+	"github.com/miekg/dns"
+)
+
+const name = "gslb"
+
+// GSLB answers for the hosts of one gslb block. Its methods may be called by
+// any number of goroutines.
+type GSLB struct {
+	Next plugin.Handler
+
+	zones   []string
+	block   *config.Block
+	live    atomic.Pointer[state]
+	below   soaBelow
+	labels  labels
+	options plan.Options
+	files   dataFiles
+}
+
+var (
+	_ plugin.Handler     = (*GSLB)(nil)
+	_ cache.ZoneBypasser = (*GSLB)(nil)
+)
+
+// state is what queries are answered from: a plan, and the snapshot of each of
+// its hosts. It is replaced as a whole and never changed.
+type state struct {
+	plan      *plan.Plan
+	snapshots []*steer.Snapshot // by plan.Host.Index
+}
+
+// Name implements plugin.Handler.
+func (g *GSLB) Name() string { return name }
+
+// CacheBypassZones implements cache.ZoneBypasser: the cache plugin keys on the
+// name and never on the client, so it must leave our zones alone.
+func (g *GSLB) CacheBypassZones() []string { return g.zones }
+
+// ServeDNS implements plugin.Handler.
+func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	q, rcode := g.readQuery(w, r)
+	if rcode != dns.RcodeSuccess {
+		return rcode, nil
+	}
+	if r.Opcode != dns.OpcodeQuery && g.Next == nil {
+		return dns.RcodeNotImplemented, nil
+	}
+	if q.zone == "" || r.Opcode != dns.OpcodeQuery || r.Question[0].Qclass != dns.ClassINET {
+		return g.ask(ctx, w, &q, foreign)
+	}
+	s := g.live.Load()
+	host, exists := s.plan.Find(q.zone, q.name)
+	address := q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA
+	switch {
+	case host != nil && address && chased(ctx):
+		// A plugin follows its own CNAME into us through the server: give it
+		// nothing, so that it answers the CNAME alone and nobody keeps one
+		// client's addresses under a foreign name (RFC 7871, section 7.2.1).
+		return g.write(w, q.message())
+	case host != nil && address:
+		return g.steered(ctx, w, &q, s, host)
+	case q.name == g.block.WhoAmI && q.qtype == dns.TypeTXT:
+		return g.whoami(w, &q, s)
+	case q.qtype == dns.TypeAXFR || q.qtype == dns.TypeIXFR:
+		return g.transfer(ctx, w, &q)
+	}
+	known := exists || q.name == q.zone || q.name == g.block.WhoAmI
+	return g.other(ctx, w, &q, known)
+}
+
+// steered answers A and AAAA of a host.
+func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *state, host *plan.Host) (int, error) {
+	family := steer.V4
+	if q.qtype == dns.TypeAAAA {
+		family = steer.V6
+	}
+	var subnet netip.Prefix
+	believed := q.subnet.present && s.plan.Believes(q.transport)
+	if believed {
+		subnet = q.subnet.prefix
+	}
+	client := host.Locate(subnet, q.transport)
+	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, nil)
+	if !believed {
+		d.Scope = 0
+	}
+	g.observe(ctx, q, host, &client, &d)
+	switch d.Outcome {
+	case steer.OutcomeAnswer, steer.OutcomeLastResort:
+		return g.write(w, g.answer(q, &d))
+	case steer.OutcomeFailed:
+		return g.write(w, g.failure(q, &d))
+	}
+	return g.negative(ctx, w, q, dns.RcodeSuccess)
+}
+
+// other answers all that is not steered: from the plugins below when they are
+// asked for this name, else ourselves.
+func (g *GSLB) other(ctx context.Context, w dns.ResponseWriter, q *query, known bool) (int, error) {
+	apex := q.name == q.zone
+	through := g.falls(q.name)
+	address := q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA
+	switch {
+	case q.qtype == dns.TypeANY && (known || !through):
+		if !known {
+			return g.negative(ctx, w, q, dns.RcodeNameError)
+		}
+		return g.write(w, g.minimalAny(q))
+	case apex && q.qtype == dns.TypeSOA && !(through && g.below.serves(q.zone)):
+		return g.write(w, g.apexSOA(q))
+	case apex && q.qtype == dns.TypeNS && len(g.block.NS) > 0:
+		return g.write(w, g.apexNS(q))
+	case through && !(q.name == g.block.WhoAmI && address):
+		role := unknown
+		if known {
+			role = present
+		}
+		return g.ask(ctx, w, q, role)
+	case known:
+		return g.negative(ctx, w, q, dns.RcodeSuccess)
+	}
+	return g.negative(ctx, w, q, dns.RcodeNameError)
+}
+
+// transfer leaves zone transfers to the plugins below: what is steered has no
+// one content to transfer.
+func (g *GSLB) transfer(ctx context.Context, w dns.ResponseWriter, q *query) (int, error) {
+	if g.Next == nil || !g.falls(q.name) {
+		return g.write(w, q.rcode(dns.RcodeRefused))
+	}
+	return plugin.NextOrFailure(name, g.Next, ctx, w, q.req)
+}
+
+// falls tells whether the plugins below are asked for a name.
+func (g *GSLB) falls(name string) bool {
+	f := g.block.Fallthrough
+	if f == nil || g.Next == nil {
+		return false
+	}
+	if len(f.Zones) == 0 {
+		return true
+	}
+	return plugin.Zones(f.Zones).Matches(name) != ""
+}
+
+// chased tells whether the query is a look-up of the server's own, made while
+// it follows a CNAME for another query.
+func chased(ctx context.Context) bool {
+	depth, _ := ctx.Value(dnsserver.LoopKey{}).(int)
+	return depth > 0
+}
+
+// write writes a reply: from there on the plugin has answered, whatever it says.
+func (g *GSLB) write(w dns.ResponseWriter, m *dns.Msg) (int, error) {
+	return dns.RcodeSuccess, w.WriteMsg(m)
+}

@@ -1,0 +1,44 @@
+package config
+
+import "slices"
+
+// warn collects what the operator should know.
+func (b *Block) warn() {
+	for _, r := range b.allRules() {
+		if r.Refuse {
+			b.note(r.Pos, "clients are refused: caches share negative answers, so others behind the same resolver may be told that the name has no address")
+		}
+	}
+	for _, m := range b.matches() {
+		b.warnLong(m)
+	}
+	located := slices.IndexFunc(b.Regions, func(r Region) bool { return r.Location != nil })
+	if located >= 0 && len(b.Rules) == 0 && len(b.GeoIP) == 0 && len(b.Nets) == 0 {
+		b.note(b.Regions[located].Pos, "regions have locations and there is no `geoip city` to tell how far clients are: they get the order written")
+	}
+	if len(b.Hosts) == 0 {
+		b.note(b.Pos, "the block has no host; an import whose pattern matches no file is no error to the server")
+	}
+}
+
+// warnLong notes prefixes that ECS is not told apart at.
+func (b *Block) warnLong(m Match) {
+	for _, a := range m.Alts {
+		for _, p := range a.Prefixes {
+			limit := b.ECS.Max6
+			if p.Addr().Is4() {
+				limit = b.ECS.Max4
+			}
+			if !b.ECS.Off && p.Bits() > limit {
+				b.note(m.Pos, "prefix "+p.String()+" is longer than ecs max: for ECS the list of most addresses of the shorter prefix counts")
+			}
+		}
+	}
+}
+
+// note adds a warning unless it is there, as policies repeat their rules.
+func (b *Block) note(at Pos, text string) {
+	if w := (Warning{Pos: at, Text: text}); !slices.Contains(b.Warnings, w) {
+		b.Warnings = append(b.Warnings, w)
+	}
+}

@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/geodb"
+	"github.com/seed-945f90c5/gslb/internal/topology"
+)
+
+// Data is the content of the data files of a block, immutable once loaded.
+type Data struct {
+	root  string
+	dbs   map[string]*database
+	lists map[string]*prefixList
+}
+
+// database is a location database, opened for one kind of use.
+type database struct {
+	kind     geodb.Kind
+	path     string
+	optional bool
+	db       *geodb.DB // nil: an optional file that is missing
+	topo     *topology.Database
+}
+
+// prefixList is a text file of prefixes.
+type prefixList struct {
+	path  string
+	words geodb.Words
+	lines []geodb.PrefixLine
+	hash  uint64
+}
+
+// load reads every data file that the block names. Relative paths are under
+// root.
+func load(b *config.Block, root string) (*Data, error) {
+	d := &Data{root: root, dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	for _, g := range b.GeoIP {
+		db, err := openDatabase(d.path(g.Path), geodb.Kind(g.Kind), g.Optional)
+		if err != nil {
+			return nil, fmt.Errorf("%s: geoip %s: %w", g.Pos, g.Kind, err)
+		}
+		d.dbs[string(g.Kind)] = db
+	}
+	for _, n := range b.Nets {
+		if err := d.readList(n.Pos, n.Path, geodb.WithWords); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	eachMatch(b, func(m config.Match) {
+		for _, a := range m.Alts {
+			if a.Kind == config.AltFile && err == nil {
+				err = d.readList(m.Pos, a.File, geodb.NoWords)
+			}
+		}
+	})
+	return d, err
+}
+
+// path puts a relative path under the root.
+func (d *Data) path(p string) string {
+	if filepath.IsAbs(p) || d.root == "" {
+		return p
+	}
+	return filepath.Join(d.root, p)
+}
+
+func openDatabase(path string, kind geodb.Kind, optional bool) (*database, error) {
+	d := &database{kind: kind, path: path, optional: optional}
+	db, err := geodb.Open(path, kind)
+	switch {
+	case err == nil:
+		d.db, d.topo = db, convertDatabase(db)
+	case !optional || !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return d, nil
+}
+
+func convertDatabase(db *geodb.DB) *topology.Database {
+	t := &topology.Database{Networks: db.Networks()}
+	for _, r := range db.Records() {
+		t.Facts = append(t.Facts, topology.Facts{
+			Continent: r.Continent, Country: r.Country, Subdivisions: r.Subdivisions,
+			Lat: r.Lat, Lon: r.Lon, Coordinates: r.HasCoordinates, ASN: r.ASN,
+		})
+	}
+	return t
+}
+
+func (d *Data) readList(pos config.Pos, file string, words geodb.Words) error {
+	path := d.path(file)
+	if l := d.lists[path]; l != nil {
+		if l.words != words {
+			return fmt.Errorf("%s: %s is used as nets and as a file of prefixes: lines of nets have regions, those of the other have none", pos, file)
+		}
+		return nil
+	}
+	lines, hash, err := geodb.ReadPrefixes(path, words)
+	if err != nil {
+		return fmt.Errorf("%s: %w", pos, err)
+	}
+	d.lists[path] = &prefixList{path, words, lines, hash}
+	return nil
+}
+
+// Reload reads one file again, by the path that Files gives, and returns data
+// with its new content; the old data stay as they are. A database that has
+// lost more than half of its networks is an error.
+func (d *Data) Reload(path string) (*Data, error) {
+	next := &Data{root: d.root, dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	for k, old := range d.dbs {
+		next.dbs[k] = old
+		if old.path != path {
+			continue
+		}
+		db, err := openDatabase(path, old.kind, false)
+		if err != nil {
+			return nil, err
+		}
+		if old.db != nil {
+			if err := geodb.CheckShrink(old.db.Info(), db.db.Info()); err != nil {
+				return nil, err
+			}
+		}
+		db.optional = old.optional
+		next.dbs[k] = db
+	}
+	for k, old := range d.lists {
+		next.lists[k] = old
+		if old.path != path {
+			continue
+		}
+		lines, hash, err := geodb.ReadPrefixes(path, old.words)
+		if err != nil {
+			return nil, err
+		}
+		next.lists[k] = &prefixList{path, old.words, lines, hash}
+	}
+	return next, nil
+}
+
+// Files are the data files with the hash of the content in use.
+func (d *Data) Files() []geodb.File {
+	var files []geodb.File
+	for _, db := range d.dbs {
+		f := geodb.File{Path: db.path}
+		if db.db != nil {
+			f.Hash, f.Loaded = db.db.Info().Hash, true
+		}
+		files = append(files, f)
+	}
+	for _, l := range d.lists {
+		files = append(files, geodb.File{Path: l.path, Hash: l.hash, Loaded: true})
+	}
+	slices.SortFunc(files, func(a, b geodb.File) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(files, func(a, b geodb.File) bool { return a.Path == b.Path })
+}
+
+// Databases describes the location databases in use, by kind.
+func (d *Data) Databases() map[string]geodb.Info {
+	infos := make(map[string]geodb.Info)
+	for k, db := range d.dbs {
+		if db.db != nil {
+			infos[k] = db.db.Info()
+		}
+	}
+	return infos
+}
+
+// geo is the database of countries or cities, asn that of AS numbers; nil
+// without one.
+func (d *Data) geo() *database {
+	if db := d.dbs[string(geodb.City)]; db != nil {
+		return db
+	}
+	return d.dbs[string(geodb.Country)]
+}
+
+func (d *Data) asn() *database { return d.dbs[string(geodb.ASN)] }
+
+// topo is what the topology needs of a database.
+func (db *database) topology() *topology.Database {
+	if db == nil {
+		return nil
+	}
+	return db.topo
+}
+
+// prefixes are those of a file of prefixes.
+func (d *Data) prefixes(file string) []netip.Prefix {
+	l := d.lists[d.path(file)]
+	ps := make([]netip.Prefix, len(l.lines))
+	for i, line := range l.lines {
+		ps[i] = line.Prefix
+	}
+	return ps
+}
+
+// eachMatch calls f for every match of the block: rules, areas.
+func eachMatch(b *config.Block, f func(config.Match)) {
+	rules := func(rs []config.Rule) {
+		for _, r := range rs {
+			f(r.Match)
+		}
+	}
+	rules(b.Rules)
+	for _, h := range b.Hosts {
+		rules(h.Rules)
+	}
+	for _, a := range b.Areas {
+		for _, m := range a.Lines {
+			f(m)
+		}
+	}
+}

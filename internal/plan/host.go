@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/steer"
+	"github.com/seed-945f90c5/gslb/internal/topology"
+)
+
+// Endpoint gives the configuration of endpoint i of the host's pool in region r.
+func (h *Host) Endpoint(r steer.Region, i int) *config.Endpoint {
+	return &h.Config.Pools[h.pools[r]].Endpoints[i]
+}
+
+// host compiles one host.
+func (c *compiler) host(cfg *config.Host, prepare func(*config.Host, *steer.Answer) any) (*Host, error) {
+	rules := c.common
+	key := "common"
+	if cfg.OwnRules {
+		var err error
+		if rules, err = c.ruleSet(cfg.Rules, false); err != nil {
+			return nil, err
+		}
+		key = string(canonical(cfg.Rules))
+	}
+	hc := c.hostConfig(cfg)
+	if prepare != nil {
+		hc.Prepare = func(a *steer.Answer) any { return prepare(cfg, a) }
+	}
+	pooled := make([]bool, len(c.block.Regions))
+	for r, p := range hc.Pools {
+		pooled[r] = p != nil
+	}
+	need, err := c.need(fmt.Sprint(pooled, key), rules, pooled)
+	if err != nil {
+		return nil, err
+	}
+	hc.Lists = need.lists
+	h, err := steer.NewHost(hc)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reachable(h, need, hc.Pools); err != nil {
+		return nil, err
+	}
+	pools := make([]int, len(c.block.Regions))
+	for i, p := range cfg.Pools {
+		pools[c.regions[p.Region]] = i
+	}
+	return &Host{Config: cfg, Steer: h, Need: need, pools: pools}, nil
+}
+
+// anyone makes the host that has a pool everywhere.
+func (c *compiler) anyone() (*Host, error) {
+	pooled := make([]bool, len(c.block.Regions))
+	for i := range pooled {
+		pooled[i] = true
+	}
+	need, err := c.need(fmt.Sprint(pooled, "common"), c.common, pooled)
+	if err != nil {
+		return nil, err
+	}
+	return &Host{Need: need}, nil
+}
+
+// need gives the topology for rules and regions with pools, compiled once.
+func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error) {
+	if n := c.needs[key]; n != nil {
+		return n, nil
+	}
+	b := c.block
+	in := &topology.Input{
+		Rules: rules.rules, Rest: rules.rest, Fences: c.fences,
+		Geo: c.data.geo().topology(), ASN: c.data.asn().topology(),
+		Depth: b.Depth, Fill: !b.ECS.NoFill, Max4: b.ECS.Max4, Max6: b.ECS.Max6,
+	}
+	for i, r := range b.Regions {
+		info := topology.RegionInfo{Name: r.Name, Pooled: pooled[i]}
+		if r.Location != nil {
+			info.Lat, info.Lon, info.Located = r.Location.Lat, r.Location.Lon, true
+		}
+		in.Regions = append(in.Regions, info)
+	}
+	t, err := topology.Compile(in)
+	if err != nil {
+		return nil, err
+	}
+	n := &Need{Input: in, Topology: t, pos: rules.pos}
+	for _, l := range t.Lists {
+		n.lists = append(n.lists, steerList(l, len(b.Regions)))
+	}
+	c.needs[key] = n
+	c.plan.Needs = append(c.plan.Needs, n)
+	return n, nil
+}
+
+func steerList(l topology.List, regions int) steer.List {
+	s := steer.List{Refuse: l.Refuse}
+	for _, w := range l.Split {
+		s.Split = append(s.Split, steer.Weighted{Region: steer.Region(w.Region), Weight: w.Weight})
+	}
+	for _, r := range l.Order {
+		s.Order = append(s.Order, steer.Region(r))
+	}
+	if l.Fenced {
+		s.Allowed = make([]bool, regions)
+		for r := range s.Allowed {
+			s.Allowed[r] = l.Allowed.Has(topology.Region(r))
+		}
+	}
+	return s
+}
+
+var spreads = map[config.Spread]steer.Spread{
+	config.Sticky: steer.Sticky, config.Resolver: steer.Resolver, config.Balanced: steer.Balanced,
+}
+
+var familyRules = map[config.Families]steer.FamilyRule{
+	config.FamiliesSame: steer.FamiliesSame, config.FamiliesMixed: steer.FamiliesMixed,
+	config.FamiliesV4: steer.FamiliesV4, config.FamiliesV6: steer.FamiliesV6,
+}
+
+var lastResorts = map[config.LastResortKind]steer.LastResortKind{
+	config.LastOpen: steer.Open, config.LastClosed: steer.Closed,
+	config.LastRegions: steer.Regions, config.LastAddresses: steer.Addresses,
+}
+
+func (c *compiler) hostConfig(cfg *config.Host) steer.HostConfig {
+	hc := steer.HostConfig{
+		Name:     cfg.Names[0],
+		Pools:    make([]*steer.PoolConfig, len(c.block.Regions)),
+		Spread:   spreads[cfg.Spread],
+		Grain:    [2]int{cfg.Grain4, cfg.Grain6},
+		Families: familyRules[cfg.Families],
+		LastResort: steer.LastResort{
+			Kind: lastResorts[cfg.LastResort.Kind], Addresses: cfg.LastResort.Addresses,
+		},
+		TTL: uint32(cfg.TTL), Floor: uint32(max(0, cfg.TTLFloor)), FloorOff: cfg.TTLFloor < 0,
+	}
+	for _, r := range cfg.LastResort.Regions {
+		hc.LastResort.Regions = append(hc.LastResort.Regions, steer.Region(c.regions[r]))
+	}
+	for _, r := range c.block.Regions {
+		hc.Regions = append(hc.Regions, r.Name)
+	}
+	for _, p := range cfg.Pools {
+		pool := &steer.PoolConfig{Answers: p.Answers, MinHealthy: p.MinHealthy.Count}
+		if p.MinHealthy.IsPct {
+			pool.MinHealthyPct = p.MinHealthy.Percent
+		}
+		for _, e := range p.Endpoints {
+			pool.Endpoints = append(pool.Endpoints, steer.EndpointConfig{Addr: e.Addr, Weight: uint32(e.Weight)})
+		}
+		hc.Pools[c.regions[p.Region]] = pool
+	}
+	return hc
+}
+
+// reachable holds that whoever is answered at all can be answered for each
+// family the host offers: whether a type exists must not depend on the client.
+func (c *compiler) reachable(h *steer.Host, n *Need, pools []*steer.PoolConfig) error {
+	for i := range n.lists {
+		l := &n.lists[i]
+		if l.Refuse {
+			continue
+		}
+		var reached [2]bool
+		var names []string
+		reach := func(r steer.Region) {
+			names = append(names, c.block.Regions[r].Name)
+			for f, has := range poolFamilies(pools[r]) {
+				reached[f] = reached[f] || has
+			}
+		}
+		for _, w := range l.Split {
+			reach(w.Region)
+		}
+		for _, r := range l.Order {
+			reach(r)
+		}
+		for f, v := range [2]string{"IPv4", "IPv6"} {
+			if h.Offers(steer.Family(f)) && !reached[f] {
+				return fmt.Errorf("the candidate list %v holds no %s endpoint, but other clients get one: "+
+					"add an %s endpoint to one of its regions, or a region that has one to the list or its fence", names, v, v)
+			}
+		}
+	}
+	return nil
+}
+
+func poolFamilies(p *steer.PoolConfig) (has [2]bool) {
+	if p == nil {
+		return has
+	}
+	for _, e := range p.Endpoints {
+		if e.Weight == 0 {
+			continue
+		}
+		if e.Addr.Is4() {
+			has[steer.V4] = true
+		} else {
+			has[steer.V6] = true
+		}
+	}
+	return has
+}
+
+// canonical writes a value so that equal meanings, and only those, are equal:
+// without the places in files it was written at.
+func canonical(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain data of our own
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		panic(err)
+	}
+	strip(tree)
+	out, err := json.Marshal(tree)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// strip removes the fields of config.Pos.
+func strip(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		_, file := v["File"]
+		_, line := v["Line"]
+		if file && line {
+			delete(v, "File")
+			delete(v, "Line")
+		}
+		for _, e := range v {
+			strip(e)
+		}
+	case []any:
+		for _, e := range v {
+			strip(e)
+		}
+	}
+}
+
+// digest is a hash of the meaning of a block.
+func digest(b *config.Block) uint64 {
+	c := *b
+	c.Warnings = nil
+	h := fnv.New64a()
+	h.Write(canonical(&c))
+	return h.Sum64()
+}
+
+func (p *Plan) digest() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, p.Config, steer.HashVersion)
+	for _, n := range p.Needs {
+		fmt.Fprintln(h, n.Topology.Digest())
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/topology"
+)
+
+// ruleSet is the rules of a block, or a host's own, for the topology.
+type ruleSet struct {
+	rules []topology.Rule
+	pos   []config.Pos // of each rule
+	rest  *topology.Spec
+}
+
+// compiler turns a block and its data into topologies and hosts.
+type compiler struct {
+	block   *config.Block
+	data    *Data
+	regions map[string]topology.Region
+	fences  []topology.Fence
+	common  *ruleSet // of hosts without rules of their own
+	plan    *Plan
+	needs   map[string]*Need
+}
+
+func newCompiler(b *config.Block, d *Data, p *Plan) (*compiler, error) {
+	c := &compiler{block: b, data: d, plan: p, regions: make(map[string]topology.Region), needs: make(map[string]*Need)}
+	for i, r := range b.Regions {
+		c.regions[r.Name] = topology.Region(i)
+	}
+	for _, f := range b.Fences {
+		fence := topology.Fence{Name: f.Area, Regions: c.ids(f.Regions)}
+		area := config.Match{Pos: f.Pos, Alts: []config.Alt{{Kind: config.AltArea, Codes: []string{f.Area}}}}
+		for _, m := range b.Expand(area) {
+			fence.Match = append(fence.Match, c.alts(m))
+		}
+		c.fences = append(c.fences, fence)
+	}
+	common, err := c.ruleSet(b.Rules, true)
+	c.common = common
+	return c, err
+}
+
+func (c *compiler) ids(names []string) []topology.Region {
+	ids := make([]topology.Region, len(names))
+	for i, n := range names {
+		ids[i] = c.regions[n]
+	}
+	return ids
+}
+
+// ruleSet converts rules, and with nets the lines of the block's nets files.
+func (c *compiler) ruleSet(rules []config.Rule, nets bool) (*ruleSet, error) {
+	s := &ruleSet{}
+	for _, r := range rules {
+		spec := c.spec(r)
+		if r.Rest {
+			s.rest = &spec
+			continue
+		}
+		for _, m := range c.block.Expand(r.Match) {
+			s.rules = append(s.rules, topology.Rule{Alts: c.alts(m), Spec: spec})
+			s.pos = append(s.pos, r.Pos)
+		}
+	}
+	if nets {
+		if err := c.addNets(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// addNets adds one rule for each distinct list of the nets files. A prefix that
+// is written twice with different lists is an error.
+func (c *compiler) addNets(s *ruleSet) error {
+	written := make(map[netip.Prefix]string)
+	for i, r := range s.rules {
+		if len(r.Alts) == 1 && r.Alts[0].Kind == topology.Prefix {
+			for _, p := range r.Alts[0].Prefixes {
+				written[p] = s.pos[i].String()
+			}
+		}
+	}
+	byList := make(map[string]int)
+	for _, n := range c.block.Nets {
+		for _, line := range c.data.lists[c.data.path(n.Path)].lines {
+			at := config.Pos{File: n.Path, Line: line.Line}
+			if where, twice := written[line.Prefix]; twice {
+				return fmt.Errorf("%s: prefix %s is already written at %s: write it once", at, line.Prefix, where)
+			}
+			written[line.Prefix] = at.String()
+			for _, name := range line.Words {
+				if _, ok := c.regions[name]; !ok {
+					return fmt.Errorf("%s: unknown region %q: expected one of %s", at, name, c.regionNames())
+				}
+			}
+			key := strings.Join(line.Words, " ")
+			i, ok := byList[key]
+			if !ok {
+				i = len(s.rules)
+				byList[key] = i
+				s.rules = append(s.rules, topology.Rule{
+					Alts: []topology.Alt{{Kind: topology.Prefix}},
+					Spec: topology.Spec{Order: c.ids(line.Words)},
+				})
+				s.pos = append(s.pos, n.Pos)
+			}
+			alt := &s.rules[i].Alts[0]
+			alt.Prefixes = append(alt.Prefixes, line.Prefix)
+		}
+	}
+	return nil
+}
+
+func (c *compiler) regionNames() string {
+	names := make([]string, len(c.block.Regions))
+	for i, r := range c.block.Regions {
+		names[i] = r.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// spec converts the list of a rule. A region's own clients get the region, then
+// what it says comes next.
+func (c *compiler) spec(r config.Rule) topology.Spec {
+	if r.Refuse {
+		return topology.Spec{Refuse: true}
+	}
+	if r.Region != "" {
+		id := c.regions[r.Region]
+		region := c.block.Regions[id]
+		if region.Next == nil && !region.NextRest {
+			return topology.Spec{Near: &id}
+		}
+		order := append([]topology.Region{id}, c.ids(region.Next)...)
+		return topology.Spec{Order: order, Rest: region.NextRest}
+	}
+	s := topology.Spec{Order: c.ids(r.List.Order), Rest: r.List.Rest}
+	for _, w := range r.List.Split {
+		s.Split = append(s.Split, topology.Weighted{Region: c.regions[w.Name], Weight: uint32(w.Weight)})
+	}
+	return s
+}
+
+var kinds = map[config.AltKind]topology.Kind{
+	config.AltContinent: topology.Continent, config.AltCountry: topology.Country,
+	config.AltSubdivision: topology.Subdivision, config.AltASN: topology.ASN,
+	config.AltPrefix: topology.Prefix, config.AltFile: topology.Prefix,
+}
+
+func (c *compiler) alts(m config.Match) []topology.Alt {
+	alts := make([]topology.Alt, len(m.Alts))
+	for i, a := range m.Alts {
+		alts[i] = topology.Alt{Kind: kinds[a.Kind], Codes: a.Codes, ASNs: a.ASNs, Prefixes: a.Prefixes}
+		if a.Kind == config.AltFile {
+			alts[i].Prefixes = c.data.prefixes(a.File)
+		}
+	}
+	return alts
+}

@@ -15,9 +15,6 @@ func (b *Block) rulesOf(h *Host) []Rule {
 
 // candidates gives the regions that can be in the list of a rule.
 func (b *Block) candidates(r *Rule) []string {
-	if r.Refuse {
-		return nil
-	}
 	list, written := b.listOf(r)
 	if !written || list.Rest {
 		return b.regionNames()

@@ -71,9 +71,7 @@ func (b *Block) lines(areas []string, limit int) ([]Match, error) {
 			if err != nil {
 				return nil, err
 			}
-			if list = append(list, more...); len(list) > limit {
-				return nil, errTooMany
-			}
+			list = append(list, more...)
 		}
 	}
 	return list, nil

@@ -9,7 +9,7 @@ import (
 // names none.
 func (p *parser) policy(s *statement) error {
 	if !s.opened {
-		return p.shared.use(s)
+		return p.common.use(s)
 	}
 	t := s.args[0]
 	if len(s.args) > 1 {
@@ -46,13 +46,13 @@ func (p *parser) hostBlock(s *statement) error {
 func (p *parser) host(l *layer) (Host, error) {
 	used := l.policies
 	if used == nil {
-		used = p.shared.policies
+		used = p.common.policies
 	}
 	policies, err := p.combine(used)
 	if err != nil {
 		return Host{}, err
 	}
-	all := l.over(policies.over(p.shared))
+	all := l.over(policies.over(p.common))
 	d := &draft{answers: 8, minHealthy: Threshold{Count: 1}}
 	d.Host = Host{
 		Pos: l.Pos, OwnRules: len(all.rules) > 0, Rules: all.rules, Pools: all.pools,

@@ -11,7 +11,6 @@ type layer struct {
 	policies []Token
 	settings []setting
 	rules    []Rule
-	list     *listBlock // a list outside of a clients statement
 	pools    []Pool
 }
 
@@ -47,22 +46,22 @@ func (l *layer) options() []word {
 
 // read reads the block of a host or a policy.
 func (l *layer) read(s *statement) error {
-	l.list = &listBlock{p: l.p}
+	list := &listBlock{p: l.p} // for every client
 	err := s.block(slices.Concat([]word{
 		{"policy", "NAME…", 1, many, noBlock, l.use},
 		{"name", "NAME…", 1, many, noBlock, l.name},
 		{"clients", "rest|MATCH { LIST|refuse }", 1, many, mustBlock, l.clients},
 		{"fenced_ok", "", 0, 0, noBlock, l.fencedOK},
 		{"pool", "REGION ADDRESS…` or `pool REGION { … }", 1, many, mayBlock, l.pool},
-	}, l.list.words(), l.options(), later("check"))...)
-	if err != nil || !l.list.written {
+	}, list.words(), l.options(), later("check"))...)
+	if err != nil || !list.written {
 		return err
 	}
 	if len(l.rules) > 0 {
-		return l.list.errorf("a list for all clients together with clients at %s: write `clients rest { … }`", l.rules[0].Pos)
+		return list.errorf("a list for all clients together with clients at %s: write `clients rest { … }`", l.rules[0].Pos)
 	}
-	l.rules = []Rule{{Pos: l.list.Pos, Rest: true, List: l.list.List}}
-	return l.list.check(l.list.Pos)
+	l.rules = []Rule{{Pos: list.Pos, Rest: true, List: list.List}}
+	return list.check(list.Pos)
 }
 
 // set keeps what an option will do to the host.

@@ -53,10 +53,10 @@ func (b *Block) checkRules(rules []Rule) error {
 
 // claim adds one claim to the others, unless it contradicts one.
 func (b *Block) claim(claims map[bucket][]claim, c claim) error {
-	for _, value := range c.alts[0].values() {
+	for i, value := range c.alts[0].values() {
 		k := bucket{c.alts[0].Kind, len(c.alts), value}
 		for _, other := range claims[k] {
-			if other.rule == c.rule || b.sameList(other.rule, c.rule) || !overlap(value, other.alts, c.alts) {
+			if other.rule == c.rule || b.sameList(other.rule, c.rule) || !overlap(c.alts[0].only(i), other.alts[1:], c.alts[1:]) {
 				continue
 			}
 			return c.rule.errorf("clients of %s %s are given another list at %s, with the same rank: leave %s out of one, or narrow one with `in`",
@@ -93,16 +93,10 @@ func (b *Block) listOf(r *Rule) (list List, written bool) {
 	return List{Order: slices.Concat([]string{r.Region}, region.Next), Rest: region.NextRest}, true
 }
 
-// overlap reports whether a client can match both conjunctions, whose first
-// alternatives share value.
-func overlap(value string, x, y []Alt) bool {
-	shared := x[0]
-	if shared.Kind == AltCountry || shared.Kind == AltSubdivision {
-		shared.Codes = []string{value}
-	}
-	xs, ys := slices.Concat([]Alt{shared}, x[1:]), slices.Concat([]Alt{shared}, y[1:])
-	for i, a := range xs {
-		for j, c := range ys {
+// overlap reports whether a client can match shared and both x and y.
+func overlap(shared Alt, x, y []Alt) bool {
+	for i, a := range slices.Concat([]Alt{shared}, x) {
+		for j, c := range slices.Concat([]Alt{shared}, y) {
 			if i+j > 0 && disjoint(a, c) {
 				return false
 			}
@@ -144,6 +138,20 @@ func (a Alt) values() []string {
 		return []string{a.File}
 	}
 	return a.Codes
+}
+
+// only gives the alternative with its value i alone.
+func (a Alt) only(i int) Alt {
+	switch a.Kind {
+	case AltASN:
+		a.ASNs = a.ASNs[i : i+1]
+	case AltPrefix:
+		a.Prefixes = a.Prefixes[i : i+1]
+	case AltFile: // has one anyway
+	default:
+		a.Codes = a.Codes[i : i+1]
+	}
+	return a
 }
 
 func texts[T any](list []T) []string {

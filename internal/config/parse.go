@@ -15,7 +15,7 @@ const (
 // parser gathers what one gslb statement says.
 type parser struct {
 	Block
-	shared   *layer // host options of the block
+	common   *layer // host options of the block
 	policies []*layer
 	hosts    []*layer
 	once     map[string]Pos // words that may stand once in the block
@@ -37,7 +37,7 @@ func Parse(zones []string, tokens []Token) (*Block, error) {
 	p := &parser{once: map[string]Pos{}, owners: map[string]Pos{}}
 	p.Pos = s.Pos
 	p.Depth, p.ECS = 3, ECS{Max4: 24, Max6: 56}
-	p.shared = &layer{p: p, Pos: s.Pos}
+	p.common = &layer{p: p, Pos: s.Pos}
 	if err := p.head(s, zones); err != nil {
 		return nil, err
 	}
@@ -87,10 +87,22 @@ func (p *parser) head(s *statement, zones []string) error {
 	if len(written) == 0 {
 		return s.errorf("no zone: name one after gslb or as the key of the server block")
 	}
+	var keys []string
+	for _, z := range zones {
+		key, err := domain(Token{Text: z, Pos: s.Pos})
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+	}
 	for _, t := range written {
 		z, err := domain(t)
 		if err != nil {
 			return err
+		}
+		if len(keys) > 0 && !within(z, keys) {
+			return t.errorf("zone %s is not in the zones of its server block (%s), so no query for it would come here: add it to the key of the server block",
+				z, strings.Join(keys, " "))
 		}
 		if !slices.Contains(p.Zones, z) {
 			p.Zones = append(p.Zones, z)
@@ -128,7 +140,7 @@ func (p *parser) words() []word {
 		{"fallthrough", "[ZONE…]", 0, many, noBlock, p.single(p.fall)},
 		{"depth", "1..8", 1, 1, noBlock, p.single(p.depth)},
 		{"whoami", "NAME", 1, 1, noBlock, p.single(p.whoami)},
-	}, p.shared.options(), later("check", "resolvers", "state", "guard", "beacon", "control"))
+	}, p.common.options(), later("check", "resolvers", "state", "guard", "beacon", "control"))
 }
 
 // single makes read one of a word that may stand once.

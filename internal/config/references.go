@@ -16,7 +16,7 @@ func (p *parser) references() error {
 			return t.errorf("area %q is not declared: write `area %s MATCH`%s", t.Text, t.Text, didYouMean(t.Text, areas))
 		}
 	}
-	for _, l := range append(p.hosts, p.shared) {
+	for _, l := range append(p.hosts, p.common) {
 		for _, t := range l.policies {
 			if p.policyOf(t.Text) == nil {
 				return t.errorf("policy %q is not declared: write `policy %s { … }`%s", t.Text, t.Text, didYouMean(t.Text, p.policyNames()))

@@ -30,7 +30,7 @@ func (g *GSLB) ask(ctx context.Context, w dns.ResponseWriter, q *query, as role)
 	if as == foreign || plugin.ClientWrite(rcode) || b.wrote {
 		return rcode, err
 	}
-	if rcode == dns.RcodeServerFailure && !g.below.serves(q.zone) {
+	if rcode == dns.RcodeServerFailure && g.below.get(ctx, g, q.zone) == nil {
 		// Nobody below knows the zone, so what we know is all there is.
 		if as == present {
 			return g.negative(ctx, w, q, dns.RcodeSuccess)
@@ -140,12 +140,6 @@ type keptSOA struct {
 // soaKept is how long the SOA of a plugin below is taken for current. Its zone
 // may be loaded anew at any time; our negatives follow within this.
 const soaKept = 5 * time.Second
-
-// serves tells whether a plugin below served the zone's SOA when last asked.
-func (b *soaBelow) serves(zone string) bool {
-	zones := b.zones.Load()
-	return zones != nil && (*zones)[zone] != nil && (*zones)[zone].soa != nil
-}
 
 // get gives a copy of the SOA that a plugin below serves, nil without one. A
 // plugin that fails keeps the SOA it served last.

@@ -123,7 +123,7 @@ func (g *GSLB) other(ctx context.Context, w dns.ResponseWriter, q *query, known 
 			return g.negative(ctx, w, q, dns.RcodeNameError)
 		}
 		return g.write(w, g.minimalAny(q))
-	case apex && q.qtype == dns.TypeSOA && !(through && g.below.serves(q.zone)):
+	case apex && q.qtype == dns.TypeSOA && !(through && g.below.get(ctx, g, q.zone) != nil):
 		return g.write(w, g.apexSOA(q))
 	case apex && q.qtype == dns.TypeNS && len(g.block.NS) > 0:
 		return g.write(w, g.apexNS(q))

@@ -42,11 +42,13 @@ func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg) (q query, rcode int) 
 	}
 	if opt != nil {
 		q.edns, q.do = true, opt.Do()
-		var err error
-		if q.subnet, err = readSubnet(opt); err != nil && q.zone != "" {
+		subnet, err := readSubnet(opt)
+		switch {
+		case g.block.ECS.Off: // as if the option were unknown to us
+		case err == nil:
+			q.subnet = subnet
+		case q.zone != "":
 			return q, dns.RcodeFormatError
-		} else if err != nil {
-			q.subnet = clientSubnet{}
 		}
 	}
 	q.transport = addrOf(w.RemoteAddr())

@@ -25,9 +25,9 @@ func (t Token) errorf(format string, args ...any) *Error {
 	return &Error{Pos: t.Pos, Text: fmt.Sprintf(format, args...), word: t.Text}
 }
 
-// didYouMean gives the known word that word is most likely a slip of, as a
+// DidYouMean gives the known word that word is most likely a slip of, as a
 // clause to end an error with; empty if none is near.
-func didYouMean(word string, known []string) string {
+func DidYouMean(word string, known []string) string {
 	best, limit := "", 3
 	if len(word) < 4 {
 		limit = 2 // two edits would make any short word of any other

@@ -182,7 +182,7 @@ func (l *layer) lastResort(s *statement) (err error) {
 		r.Addresses, err = addresses(values)
 	default:
 		kinds := []string{"open", "closed", "regions", "addresses"}
-		return kind.errorf("%q is no last resort: expected one of %s%s", kind.Text, oneOf(kinds), didYouMean(kind.Text, kinds))
+		return kind.errorf("%q is no last resort: expected one of %s%s", kind.Text, oneOf(kinds), DidYouMean(kind.Text, kinds))
 	}
 	if err == nil && len(values) == 0 && (r.Kind == LastRegions || r.Kind == LastAddresses) {
 		err = kind.errorf("`last_resort %s` without a value", kind.Text)

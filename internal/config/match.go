@@ -44,7 +44,7 @@ func (p *parser) alt(words []Token) (Alt, error) {
 	kind, values := words[0], words[1:]
 	a := Alt{Kind: AltKind(kind.Text)}
 	if !slices.Contains(altKinds, kind.Text) {
-		hint := didYouMean(kind.Text, altKinds)
+		hint := DidYouMean(kind.Text, altKinds)
 		if hint == "" && nameForm.MatchString(kind.Text) {
 			hint = fmt.Sprintf("; did you mean \"area %s\"?", kind.Text)
 		}

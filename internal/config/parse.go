@@ -158,7 +158,7 @@ func (p *parser) geoip(s *statement) error {
 	kind := GeoKind(s.args[0].Text)
 	kinds := []string{string(Country), string(City), string(ASN)}
 	if !slices.Contains(kinds, string(kind)) {
-		return s.args[0].errorf("%q is no kind of location database: expected one of %s%s", kind, oneOf(kinds), didYouMean(string(kind), kinds))
+		return s.args[0].errorf("%q is no kind of location database: expected one of %s%s", kind, oneOf(kinds), DidYouMean(string(kind), kinds))
 	}
 	f := GeoFile{Pos: s.Pos, Kind: kind, Path: s.args[1].Text}
 	if len(s.args) == 3 {

@@ -96,7 +96,7 @@ func (b *poolBlock) endpoint(s *statement) (err error) {
 			return t.errorf("%q is not yet known in this version", t.Text)
 		default:
 			known := []string{"weight", "up", "down", "drain"}
-			return t.errorf("unknown word %q: expected one of %s%s", t.Text, oneOf(known), didYouMean(t.Text, known))
+			return t.errorf("unknown word %q: expected one of %s%s", t.Text, oneOf(known), DidYouMean(t.Text, known))
 		}
 	}
 	return b.add(s.args[0], weight, state)

@@ -212,7 +212,7 @@ func (s *statement) unknown() error {
 		return s.errorf("an import was not expanded: a snippet as the first statement of another snippet is left alone; put another statement before it")
 	}
 	known := names(s.context)
-	return s.errorf("unknown word %q: expected one of %s%s", s.Text, oneOf(known), didYouMean(s.Text, known))
+	return s.errorf("unknown word %q: expected one of %s%s", s.Text, oneOf(known), DidYouMean(s.Text, known))
 }
 
 // check refuses words that the lexer can only have made by mistake.

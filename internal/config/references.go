@@ -4,7 +4,7 @@ package config
 func (p *parser) references() error {
 	for _, t := range p.regions {
 		if !p.hasRegion(t.Text) {
-			return t.errorf("region %q is not declared: write `region %s`%s", t.Text, t.Text, didYouMean(t.Text, p.regionNames()))
+			return t.errorf("region %q is not declared: write `region %s`%s", t.Text, t.Text, DidYouMean(t.Text, p.regionNames()))
 		}
 	}
 	areas := make([]string, len(p.Areas))
@@ -13,13 +13,13 @@ func (p *parser) references() error {
 	}
 	for _, t := range p.areas {
 		if p.areaOf(t.Text) == nil {
-			return t.errorf("area %q is not declared: write `area %s MATCH`%s", t.Text, t.Text, didYouMean(t.Text, areas))
+			return t.errorf("area %q is not declared: write `area %s MATCH`%s", t.Text, t.Text, DidYouMean(t.Text, areas))
 		}
 	}
 	for _, l := range append(p.hosts, p.common) {
 		for _, t := range l.policies {
 			if p.policyOf(t.Text) == nil {
-				return t.errorf("policy %q is not declared: write `policy %s { … }`%s", t.Text, t.Text, didYouMean(t.Text, p.policyNames()))
+				return t.errorf("policy %q is not declared: write `policy %s { … }`%s", t.Text, t.Text, DidYouMean(t.Text, p.policyNames()))
 			}
 		}
 	}

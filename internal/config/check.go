@@ -117,7 +117,7 @@ func (b *Block) checkHost(h *Host) error {
 	if !b.ECS.Off && (h.Grain4 > b.ECS.Max4 || h.Grain6 > b.ECS.Max6) {
 		return h.places["spread"].errorf("spread sticky %d %d of host %s is longer than ecs max %d %d", h.Grain4, h.Grain6, h.title(), b.ECS.Max4, b.ECS.Max6)
 	}
-	for _, check := range []func(*Host) error{b.checkPools, b.checkLastResort, b.checkReach, b.checkFences} {
+	for _, check := range []func(*Host) error{b.checkPools, b.checkAuthority, b.checkLastResort, b.checkReach, b.checkFences} {
 		if err := check(h); err != nil {
 			return err
 		}

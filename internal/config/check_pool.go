@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // checkPools holds that the pools of a host agree with its options.
@@ -76,6 +77,21 @@ func (p *Pool) weighted() int {
 		}
 	}
 	return n
+}
+
+// checkAuthority holds that checks that ask for the host's own name can.
+func (b *Block) checkAuthority(h *Host) error {
+	if !strings.HasPrefix(h.title(), "*.") {
+		return nil
+	}
+	for _, p := range h.Pools {
+		for _, n := range p.Checks {
+			if b.checkOf(n).Each {
+				return h.errorf("check %q asks for the first name of each host (`authority each`), but that of this host is the wildcard %s: write a plain name first, or give the host a check with `authority NAME`", n, h.title())
+			}
+		}
+	}
+	return nil
 }
 
 // checkLastResort holds that the last resort can be answered.

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
+	"github.com/seed-945f90c5/gslb/internal/check"
 	"github.com/seed-945f90c5/gslb/internal/config"
 )
 
@@ -59,7 +62,7 @@ func text(tokens []config.Token) string {
 }
 
 func quote(word string) string {
-	if word == "" || strings.ContainsAny(word, " \n\"#") {
+	if word == "" || word[0] == '"' || strings.ContainsRune(word, '#') || strings.ContainsFunc(word, unicode.IsSpace) {
 		return `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
 	}
 	return word
@@ -104,12 +107,24 @@ func sound(b *config.Block) error {
 			return err
 		}
 	}
+	checks := map[string]bool{}
+	for _, c := range b.Checks {
+		if err := soundCheck(c); err != nil || checks[c.Name] {
+			return fmt.Errorf("check %q: %w", c.Name, err)
+		}
+		checks[c.Name] = true
+	}
 	for _, h := range b.Hosts {
 		for _, n := range h.Names {
 			if owners[n] || n != strings.ToLower(n) || !strings.HasSuffix(n, ".") {
 				return fmt.Errorf("name %q", n)
 			}
 			owners[n] = true
+		}
+		for _, p := range h.Pools {
+			if !all(checks, p.Checks) {
+				return fmt.Errorf("pool %v names unknown checks", p)
+			}
 		}
 		if err := soundHost(b, regions, h); err != nil {
 			return fmt.Errorf("host %v: %w", h.Names, err)
@@ -143,6 +158,9 @@ func soundHost(b *config.Block, regions map[string]bool, h config.Host) error {
 	if !b.ECS.Off && (h.Grain4 > b.ECS.Max4 || h.Grain6 > b.ECS.Max6) || h.Grain4 < 0 || h.Grain6 < 0 {
 		return fmt.Errorf("grain %d %d", h.Grain4, h.Grain6)
 	}
+	if !(h.SpillBelow >= 0 && h.SpillBelow <= 100 && h.MaxDown >= 0 && h.MaxDown <= 100) {
+		return fmt.Errorf("spill_below %v, max_down %v", h.SpillBelow, h.MaxDown)
+	}
 	for _, r := range h.Rules {
 		if err := soundRule(b, regions, r); err != nil {
 			return err
@@ -156,6 +174,27 @@ func soundHost(b *config.Block, regions map[string]bool, h config.Host) error {
 			if !e.Addr.IsValid() || e.Addr.Is4In6() || e.Addr.Zone() != "" || e.Weight < 0 || e.Weight > 10000 {
 				return fmt.Errorf("endpoint %v", e)
 			}
+		}
+	}
+	return nil
+}
+
+func soundCheck(c config.Check) error {
+	switch {
+	case c.Kind == "" || c.Port < 0 || c.Port > 65535 || (c.Kind == check.TCP || c.Kind == check.GRPC) && c.Port == 0:
+		return fmt.Errorf("kind %q, port %d", c.Kind, c.Port)
+	case c.Interval < time.Second || c.Interval > time.Hour || c.Timeout < 100*time.Millisecond || c.Timeout > c.Interval:
+		return fmt.Errorf("interval %s, timeout %s", c.Interval, c.Timeout)
+	case c.Retry && 2*c.Timeout+time.Second > c.Interval:
+		return fmt.Errorf("no time for a retry")
+	case c.Fall < 1 || c.Fall > 20 || c.Rise < 1 || c.Rise > 20 || c.FallWithin > 0 && time.Duration(c.Fall-1)*c.Interval > c.FallWithin:
+		return fmt.Errorf("fall %d within %s, rise %d", c.Fall, c.FallWithin, c.Rise)
+	case c.Kind == check.HTTPS && c.Authority == "" && !c.Each:
+		return fmt.Errorf("no authority")
+	}
+	for _, cond := range slices.Concat(c.Expect, c.Full) {
+		if _, err := regexp.Compile(cond.Text); cond.Kind == check.BodyMatch && err != nil {
+			return err
 		}
 	}
 	return nil

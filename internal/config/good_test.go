@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,6 +104,10 @@ func inline(v reflect.Value) string {
 		return s.String()
 	}
 	switch v.Kind() {
+	case reflect.String:
+		if text := strconv.Quote(v.String()); strings.Contains(text, `\`) {
+			return text
+		}
 	case reflect.Pointer:
 		return inline(v.Elem())
 	case reflect.Slice:

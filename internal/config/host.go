@@ -57,7 +57,8 @@ func (p *parser) host(l *layer) (Host, error) {
 	d.Host = Host{
 		Pos: l.Pos, OwnRules: len(all.rules) > 0, Rules: all.rules, Pools: all.pools,
 		TTL: 30, TTLFloor: 5, Spread: Sticky, Grain4: unsaid, Grain6: unsaid,
-		Families: FamiliesSame, LastResort: LastResort{Kind: LastOpen}, places: map[string]Pos{},
+		Families: FamiliesSame, LastResort: LastResort{Kind: LastOpen}, SpillBelow: 50, MaxDown: 100,
+		places: map[string]Pos{},
 	}
 	for _, s := range all.settings {
 		s.apply(d)
@@ -88,6 +89,9 @@ func (d *draft) settle(ecs ECS) {
 		}
 		if pool.MinHealthy == (Threshold{}) {
 			pool.MinHealthy = d.minHealthy
+		}
+		if pool.Checks == nil {
+			pool.Checks = d.checks
 		}
 	}
 }

@@ -26,6 +26,7 @@ type draft struct {
 	Host
 	answers    int // for the pools that say nothing
 	minHealthy Threshold
+	checks     []string
 }
 
 // unsaid is the Answers of a pool that leaves them to its host.
@@ -41,7 +42,9 @@ func (l *layer) options() []word {
 		{"families", "same|mixed|v4|v6", 1, 1, noBlock, l.families},
 		{"min_healthy", "NUMBER|PERCENT", 1, 1, noBlock, l.minHealthy},
 		{"last_resort", "open|closed|regions NAME…|addresses ADDRESS…", 1, many, noBlock, l.lastResort},
-	}, later("latency", "spill_below", "max_down")...)
+		{"spill_below", "PERCENT", 1, 1, noBlock, l.spillBelow},
+		{"max_down", "PERCENT", 1, 1, noBlock, l.maxDown},
+	}, later("latency")...)
 }
 
 // read reads the block of a host or a policy.
@@ -53,7 +56,8 @@ func (l *layer) read(s *statement) error {
 		{"clients", "rest|MATCH { LIST|refuse }", 1, many, mustBlock, l.clients},
 		{"fenced_ok", "", 0, 0, noBlock, l.fencedOK},
 		{"pool", "REGION ADDRESS…` or `pool REGION { … }", 1, many, mayBlock, l.pool},
-	}, list.words(), l.options(), later("check"))...)
+		{"check", "NAME…", 1, many, noBlock, l.check},
+	}, list.words(), l.options())...)
 	if err != nil || !list.written {
 		return err
 	}
@@ -139,6 +143,30 @@ func (l *layer) minHealthy(s *statement) error {
 		return err
 	}
 	return l.set(s, func(d *draft) { d.minHealthy = t })
+}
+
+func (l *layer) check(s *statement) error {
+	names, err := l.p.checkNames(s)
+	if err != nil {
+		return err
+	}
+	return l.set(s, func(d *draft) { d.checks = names })
+}
+
+func (l *layer) spillBelow(s *statement) error {
+	v, err := percent(s.args[0])
+	if err != nil {
+		return err
+	}
+	return l.set(s, func(d *draft) { d.SpillBelow = v })
+}
+
+func (l *layer) maxDown(s *statement) error {
+	v, err := percent(s.args[0])
+	if err != nil {
+		return err
+	}
+	return l.set(s, func(d *draft) { d.MaxDown = v })
 }
 
 func (l *layer) spread(s *statement) error {

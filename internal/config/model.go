@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/check"
 )
 
 // Pos is the place in a configuration file that a value was written at.
@@ -36,6 +38,9 @@ type Block struct {
 	Fences      []Fence
 	Rules       []Rule // clients statements of the block and of its regions
 	Hosts       []Host // one per host statement
+	Checks      []Check
+	Beacons     []Beacon // what should always answer, to tell that it is us who are cut off
+	State       *FileRef // directory that state is kept in; nil: none is
 	ECS         ECS
 	SOA         *SOA // nil: not written
 	NS          []string
@@ -69,7 +74,19 @@ type GeoFile struct {
 	Optional bool // a missing file is no error
 }
 
-// FileRef names a data file.
+// Check is the definition of a health check.
+type Check struct {
+	Pos
+	check.Check
+}
+
+// Beacon is an address and port that should always answer.
+type Beacon struct {
+	Pos
+	netip.AddrPort
+}
+
+// FileRef names a data file or a directory.
 type FileRef struct {
 	Pos
 	Path string
@@ -210,6 +227,8 @@ type Host struct {
 	Families   Families
 	LastResort LastResort
 	FencedOK   bool
+	SpillBelow float64 // percent of a pool's weight: with less of it healthy, clients spill; 0: never
+	MaxDown    float64 // percent of the host's regions that health may take out of service; 100: all
 
 	places map[string]Pos // where the words that this host follows were written
 }
@@ -240,6 +259,7 @@ type Pool struct {
 	Endpoints  []Endpoint
 	Answers    int       // addresses per answer; 0: all
 	MinHealthy Threshold // least healthy part for the pool to be used
+	Checks     []string  // names of checks, its own or its host's, that must all pass; nil: none
 }
 
 // Threshold is a count, or a percentage of the weight when Percent is set.
@@ -252,7 +272,8 @@ type Threshold struct {
 // EndpointState is the state written for an endpoint.
 type EndpointState string
 
-// The written endpoint states. No word means up until a check says otherwise.
+// The written endpoint states. No word means up until a check says otherwise. A
+// written state wins over every check: such an endpoint is not probed.
 const (
 	StateAuto  EndpointState = ""
 	StateUp    EndpointState = "up"
@@ -266,4 +287,5 @@ type Endpoint struct {
 	Addr   netip.Addr
 	Weight int // 0..10000
 	State  EndpointState
+	Probe  netip.AddrPort // where its probes go; port 0: the check's; invalid: to Addr
 }

@@ -68,6 +68,9 @@ func TestBlockOptions(t *testing.T) {
 		{"fallthrough zones", "region eu\nfallthrough a.example.com", func(b *config.Block) any { return b.Fallthrough.Zones }, []string{"a.example.com."}},
 		{"depth", "region eu", func(b *config.Block) any { return b.Depth }, 3},
 		{"depth written", "region eu\ndepth 8", func(b *config.Block) any { return b.Depth }, 8},
+		{"no state", "region eu", func(b *config.Block) any { return b.State == nil }, true},
+		{"state", "region eu\nstate /var/lib/gslb", func(b *config.Block) any { return b.State.Path }, "/var/lib/gslb"},
+		{"beacon", "region eu\nbeacon 192.0.2.1:53 [::1]:80", func(b *config.Block) any { return b.Beacons[1].AddrPort }, netip.MustParseAddrPort("[::1]:80")},
 		{"whoami", "region eu\nwhoami Who.example.com", func(b *config.Block) any { return b.WhoAmI }, "who.example.com."},
 	}
 	for _, tt := range tests {
@@ -116,6 +119,14 @@ func TestHostOptions(t *testing.T) {
 		{"min_healthy written", "min_healthy 2", func(h config.Host) any { return h.Pools[0].MinHealthy }, config.Threshold{Count: 2}},
 		{"min_healthy percent", "min_healthy 33.25%", func(h config.Host) any { return h.Pools[0].MinHealthy }, config.Threshold{Percent: 33.25, IsPct: true}},
 		{"min_healthy of a pool", "min_healthy 2", func(h config.Host) any { return h.Pools[1].MinHealthy }, config.Threshold{Percent: 60, IsPct: true}},
+		{"spill_below", "", func(h config.Host) any { return h.SpillBelow }, 50.0},
+		{"spill_below written", "spill_below 70.25%", func(h config.Host) any { return h.SpillBelow }, 70.25},
+		{"spill_below 0%", "spill_below 0%", func(h config.Host) any { return h.SpillBelow }, 0.0},
+		{"max_down", "", func(h config.Host) any { return h.MaxDown }, 100.0},
+		{"max_down written", "max_down 0%", func(h config.Host) any { return h.MaxDown }, 0.0},
+		{"no check", "", func(h config.Host) any { return h.Pools[0].Checks == nil }, true},
+		{"check", "check web api", func(h config.Host) any { return h.Pools[0].Checks }, []string{"web", "api"}},
+		{"check of a pool", "check web api", func(h config.Host) any { return h.Pools[1].Checks }, []string{"alive"}},
 		{"last_resort", "", func(h config.Host) any { return h.LastResort.Kind }, config.LastOpen},
 		{"last_resort closed", "last_resort closed", func(h config.Host) any { return h.LastResort.Kind }, config.LastClosed},
 		{"last_resort regions", "last_resort regions us", func(h config.Host) any { return h.LastResort.Regions }, []string{"us"}},
@@ -128,8 +139,10 @@ func TestHostOptions(t *testing.T) {
 			endpoint 192.0.2.4 down
 			answers 1
 			min_healthy 60%
+			check alive
 		}
 	}`
+	const checks = "\ncheck web { http / }\ncheck api { http / }\ncheck alive { icmp }"
 	places := map[string]string{
 		"host":   "region eu us\nttl_floor 1\nhost a.example.com {\nTEXT" + pools,
 		"policy": "region eu us\npolicy x {\nTEXT\n}\nhost a.example.com {\npolicy x" + pools,
@@ -143,7 +156,7 @@ func TestHostOptions(t *testing.T) {
 				if place == "host" && strings.HasPrefix(tt.name, "ttl_floor") && !strings.Contains(tt.text, "floor") {
 					return // this place writes a floor of its own
 				}
-				b := mustParse(t, inBlock(strings.Replace(text, "TEXT", tt.text, 1)))
+				b := mustParse(t, inBlock(strings.Replace(text, "TEXT", tt.text, 1)+checks))
 				if got := tt.got(b.Hosts[0]); !reflect.DeepEqual(got, tt.want) {
 					t.Errorf("got %v, want %v", got, tt.want)
 				}
@@ -208,38 +221,41 @@ func TestLayers(t *testing.T) {
 func TestFitting(t *testing.T) {
 	const host = "\nhost a.example.com {\npool eu 192.0.2.1\npool us 192.0.2.2\n}\n"
 	tests := map[string]string{
-		"same value, same list":           "clients country DE { order eu us }\nclients country DE { order eu us }",
-		"same value, both refused":        "clients country DE { refuse }\nclients country DE { refuse }",
-		"narrower by in":                  "clients country DE { order eu us }\nclients country DE in asn 1 { order us eu }",
-		"narrower prefix":                 "clients prefix 10.0.0.0/8 { order eu us }\nclients prefix 10.0.0.0/16 { order us eu }",
-		"other kinds":                     "clients country DE { order eu us }\nclients asn 1 { order us eu }",
-		"disjoint countries":              "clients asn 1 in country DE { order eu us }\nclients asn 1 in country FR { order us eu }",
-		"disjoint prefixes":               "clients asn 1 in prefix 10.0.0.0/8 { order eu us }\nclients asn 1 in prefix 11.0.0.0/8 { order us eu }",
-		"subdivision of another country":  "clients asn 1 in country FR { order eu us }\nclients asn 1 in subdivision DE-BE { order us eu }",
-		"country of another subdivision":  "clients asn 1 in subdivision DE-BE { order eu us }\nclients asn 1 in country FR { order us eu }",
-		"shared value in neither":         "clients country DE FR in asn 1 { order eu us }\nclients country DE in country FR { order us eu }",
-		"shared system in neither":        "clients asn 1 2 in country DE { order eu us }\nclients asn 1 in asn 2 { order us eu }",
-		"shared prefix in neither":        "clients prefix 10.0.0.0/8 11.0.0.0/8 in country DE { order eu us }\nclients prefix 10.0.0.0/8 in prefix 11.0.0.0/8 { order us eu }",
-		"other files":                     "clients asn 1 in file f { order eu us }\nclients asn 1 in file g { order us eu }",
-		"file and prefix":                 "clients asn 1 in file f { order eu us }\nclients asn 1 in prefix 10.0.0.0/8 { order us eu }",
-		"same region twice":               "region ap {\nclients country DE\nclients country DE FR\nclients rest\n}",
-		"rest twice, same list":           "clients rest { order eu us }\nclients rest { order eu us }",
-		"last resort inside a fence":      "area x country DE\nfence x eu\nlast_resort regions eu",
-		"fenced_ok":                       "area x country DE\nfence x eu\nhost b.example.com {\npool eu 192.0.2.1\nlast_resort addresses 192.0.2.9\nfenced_ok\n}",
-		"unreachable but in a fence":      "area x country DE\nfence x us\nhost b.example.com {\norder eu\npool eu 192.0.2.1\npool us 192.0.2.2\n}",
-		"unreachable but a last resort":   "host b.example.com {\norder eu\npool eu 192.0.2.1\npool us 192.0.2.2\nlast_resort regions us\n}",
-		"a region that only nets name":    "region ap\nnets n.txt",
-		"a pool that nets may lead to":    "nets n.txt\nclients rest { order eu rest }\nclients country DE { order us }",
-		"locations where clients decide":  "region ap { location 1 2 }\nclients rest { order eu us ap }",
-		"weights where one family picks":  "host b.example.com {\nanswers 2\npool eu {\nendpoint 192.0.2.1 weight 2\nendpoint 192.0.2.2\nendpoint 192.0.2.3\nendpoint 2001:db8::1 weight 2\nendpoint 2001:db8::2\n}\n}",
-		"IPv6 beside families v4":         "host b.example.com {\nfamilies v4\npool eu 192.0.2.1 2001:db8::1\npool us 192.0.2.2\n}",
-		"weight 0 in a family not given":  "host b.example.com {\nfamilies v4\npool eu {\nendpoint 192.0.2.1\nendpoint 2001:db8::1 weight 0\n}\n}",
-		"grain unwritten, low ecs max":    "ecs { max 8 16 }",
-		"grain beyond max where ecs off":  "ecs off\nspread sticky 32 128",
-		"clients without rest, own rules": "host b.example.com {\nclients country DE { order eu us }\npool eu 192.0.2.1\npool us 192.0.2.2\n}",
-		"an empty region block":           "region ap { }\nclients rest { order ap eu us }",
-		"a policy nobody uses":            "policy x { ttl 5 }",
-		"a name like a word":              "region region\nclients rest { order region eu us }",
+		"same value, same list":              "clients country DE { order eu us }\nclients country DE { order eu us }",
+		"same value, both refused":           "clients country DE { refuse }\nclients country DE { refuse }",
+		"narrower by in":                     "clients country DE { order eu us }\nclients country DE in asn 1 { order us eu }",
+		"narrower prefix":                    "clients prefix 10.0.0.0/8 { order eu us }\nclients prefix 10.0.0.0/16 { order us eu }",
+		"other kinds":                        "clients country DE { order eu us }\nclients asn 1 { order us eu }",
+		"disjoint countries":                 "clients asn 1 in country DE { order eu us }\nclients asn 1 in country FR { order us eu }",
+		"disjoint prefixes":                  "clients asn 1 in prefix 10.0.0.0/8 { order eu us }\nclients asn 1 in prefix 11.0.0.0/8 { order us eu }",
+		"subdivision of another country":     "clients asn 1 in country FR { order eu us }\nclients asn 1 in subdivision DE-BE { order us eu }",
+		"country of another subdivision":     "clients asn 1 in subdivision DE-BE { order eu us }\nclients asn 1 in country FR { order us eu }",
+		"shared value in neither":            "clients country DE FR in asn 1 { order eu us }\nclients country DE in country FR { order us eu }",
+		"shared system in neither":           "clients asn 1 2 in country DE { order eu us }\nclients asn 1 in asn 2 { order us eu }",
+		"shared prefix in neither":           "clients prefix 10.0.0.0/8 11.0.0.0/8 in country DE { order eu us }\nclients prefix 10.0.0.0/8 in prefix 11.0.0.0/8 { order us eu }",
+		"other files":                        "clients asn 1 in file f { order eu us }\nclients asn 1 in file g { order us eu }",
+		"file and prefix":                    "clients asn 1 in file f { order eu us }\nclients asn 1 in prefix 10.0.0.0/8 { order us eu }",
+		"same region twice":                  "region ap {\nclients country DE\nclients country DE FR\nclients rest\n}",
+		"rest twice, same list":              "clients rest { order eu us }\nclients rest { order eu us }",
+		"last resort inside a fence":         "area x country DE\nfence x eu\nlast_resort regions eu",
+		"fenced_ok":                          "area x country DE\nfence x eu\nhost b.example.com {\npool eu 192.0.2.1\nlast_resort addresses 192.0.2.9\nfenced_ok\n}",
+		"unreachable but in a fence":         "area x country DE\nfence x us\nhost b.example.com {\norder eu\npool eu 192.0.2.1\npool us 192.0.2.2\n}",
+		"unreachable but a last resort":      "host b.example.com {\norder eu\npool eu 192.0.2.1\npool us 192.0.2.2\nlast_resort regions us\n}",
+		"a region that only nets name":       "region ap\nnets n.txt",
+		"a pool that nets may lead to":       "nets n.txt\nclients rest { order eu rest }\nclients country DE { order us }",
+		"locations where clients decide":     "region ap { location 1 2 }\nclients rest { order eu us ap }",
+		"weights where one family picks":     "host b.example.com {\nanswers 2\npool eu {\nendpoint 192.0.2.1 weight 2\nendpoint 192.0.2.2\nendpoint 192.0.2.3\nendpoint 2001:db8::1 weight 2\nendpoint 2001:db8::2\n}\n}",
+		"IPv6 beside families v4":            "host b.example.com {\nfamilies v4\npool eu 192.0.2.1 2001:db8::1\npool us 192.0.2.2\n}",
+		"weight 0 in a family not given":     "host b.example.com {\nfamilies v4\npool eu {\nendpoint 192.0.2.1\nendpoint 2001:db8::1 weight 0\n}\n}",
+		"grain unwritten, low ecs max":       "ecs { max 8 16 }",
+		"grain beyond max where ecs off":     "ecs off\nspread sticky 32 128",
+		"clients without rest, own rules":    "host b.example.com {\nclients country DE { order eu us }\npool eu 192.0.2.1\npool us 192.0.2.2\n}",
+		"an empty region block":              "region ap { }\nclients rest { order ap eu us }",
+		"a policy nobody uses":               "policy x { ttl 5 }",
+		"authority each, a plain name first": "check web {\nhttp /\nauthority each\n}\nhost b.example.com *.example.com {\ncheck web\npool eu 192.0.2.1\n}",
+		"authority of a wildcard written":    "check web {\nhttp /\nauthority b.example.com\n}\nhost *.example.com {\ncheck web\npool eu 192.0.2.1\n}",
+		"a pool's check replaces each":       "check web {\nhttp /\nauthority each\n}\ncheck alive { icmp }\nhost *.example.com {\ncheck web\npool eu {\nendpoint 192.0.2.1\ncheck alive\n}\n}",
+		"a name like a word":                 "region region\nclients rest { order region eu us }",
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,6 +285,11 @@ func TestWarnings(t *testing.T) {
 		{"locations alone", "region eu { location 1 2 }" + host, 3, "they get the order written"},
 		{"locations and city", "geoip city c\nregion eu { location 1 2 }" + host, 0, ""},
 		{"no host", "", 2, "the block has no host"},
+		{"check that nobody uses", "region eu\ncheck web { http / }" + host, 4, "no pool uses check web"},
+		{"check that a policy nobody uses names", "region eu\ncheck web { http / }\npolicy x { check web }" + host, 4, "no pool uses check web"},
+		{"check of the block", "region eu\ncheck web { http / }\ncheck web" + host, 0, ""},
+		{"probe without a check", "region eu\nhost a.example.com {\npool eu {\nendpoint 192.0.2.1 probe 10.0.0.1\n}\n}", 6, "its pool has no check"},
+		{"probe of a written state", "region eu\ncheck web { http / }\nhost a.example.com {\ncheck web\npool eu {\nendpoint 192.0.2.1 probe 10.0.0.1 up\nendpoint 192.0.2.2 probe 10.0.0.2\n}\n}", 8, "with `up` written it is not probed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

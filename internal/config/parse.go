@@ -22,6 +22,7 @@ type parser struct {
 	owners   map[string]Pos // names of hosts
 	regions  []Token        // every region named
 	areas    []Token        // every area named
+	checks   []Token        // every check named
 }
 
 // Parse reads one gslb statement: the word gslb, zones or none, and its block,
@@ -132,6 +133,7 @@ func (p *parser) words() []word {
 		{"area", "NAME MATCH", 2, many, noBlock, p.area},
 		{"fence", "AREA REGION…", 2, many, noBlock, p.fence},
 		{"clients", "rest|MATCH { LIST|refuse }", 1, many, mustBlock, p.clients},
+		{"check", "NAME { … }` or `check NAME…", 1, many, mayBlock, p.check},
 		{"policy", "NAME { … }` or `policy NAME…", 1, many, mayBlock, p.policy},
 		{"host", "NAME… { … }", 1, many, mustBlock, p.hostBlock},
 		{"ecs", "off|{ … }", 0, 1, mayBlock, p.single(p.ecs)},
@@ -140,7 +142,9 @@ func (p *parser) words() []word {
 		{"fallthrough", "[ZONE…]", 0, many, noBlock, p.single(p.fall)},
 		{"depth", "1..8", 1, 1, noBlock, p.single(p.depth)},
 		{"whoami", "NAME", 1, 1, noBlock, p.single(p.whoami)},
-	}, p.common.options(), later("check", "resolvers", "state", "guard", "beacon", "control"))
+		{"beacon", "ADDRESS:PORT…", 1, many, noBlock, p.single(p.beacon)},
+		{"state", "DIRECTORY", 1, 1, noBlock, p.single(p.state)},
+	}, p.common.options(), later("resolvers", "guard", "control"))
 }
 
 // single makes read one of a word that may stand once.
@@ -291,4 +295,25 @@ func (p *parser) whoami(s *statement) (err error) {
 	}
 	p.WhoAmI, err = owner(t, p.Zones)
 	return err
+}
+
+func (p *parser) beacon(s *statement) error {
+	for _, t := range s.args {
+		ap, err := dialled(t, false)
+		if err != nil {
+			return err
+		}
+		for _, b := range p.Beacons {
+			if b.AddrPort == ap {
+				return t.errorf("beacon %s is written twice", ap)
+			}
+		}
+		p.Beacons = append(p.Beacons, Beacon{t.Pos, ap})
+	}
+	return nil
+}
+
+func (p *parser) state(s *statement) error {
+	p.State = &FileRef{Pos: s.Pos, Path: s.args[0].Text}
+	return nil
 }

@@ -37,7 +37,7 @@ func (b *poolBlock) read(s *statement) error {
 		if s.opened {
 			return t.errorf("a pool with addresses and a block: write `endpoint %s` in the block", t.Text)
 		}
-		if err := b.add(t, 1, StateAuto); err != nil {
+		if err := b.add(t, Endpoint{Weight: 1}); err != nil {
 			return err
 		}
 	}
@@ -45,10 +45,11 @@ func (b *poolBlock) read(s *statement) error {
 		return nil
 	}
 	return s.block(slices.Concat([]word{
-		{"endpoint", "ADDRESS [weight 0..10000] [up|down|drain]", 1, 6, noBlock, b.endpoint},
+		{"endpoint", "ADDRESS [weight 0..10000] [probe ADDRESS[:PORT]] [up|down|drain]", 1, 8, noBlock, b.endpoint},
+		{"check", "NAME…", 1, many, noBlock, b.once(b.check)},
 		{"answers", "1..16|all", 1, 1, noBlock, b.once(b.answers)},
 		{"min_healthy", "NUMBER|PERCENT", 1, 1, noBlock, b.once(b.minHealthy)},
-	}, later("target", "check", "keep", "cname"), later(levers...))...)
+	}, later("target", "keep", "cname"), later(levers...))...)
 }
 
 // once makes read one of a word that may stand once in the pool.
@@ -72,50 +73,65 @@ func (b *poolBlock) minHealthy(s *statement) (err error) {
 	return err
 }
 
-func (b *poolBlock) endpoint(s *statement) (err error) {
-	weight, state := 1, StateAuto
-	weighted := false
+func (b *poolBlock) check(s *statement) (err error) {
+	b.Checks, err = b.p.checkNames(s)
+	return err
+}
+
+func (b *poolBlock) endpoint(s *statement) error {
+	e := Endpoint{Weight: 1}
+	said := map[string]bool{}
 	for rest := s.args[1:]; len(rest) > 0; {
 		t := rest[0]
 		rest = rest[1:]
 		switch t.Text {
-		case "weight":
-			if weighted || len(rest) == 0 {
-				return t.errorf("expected `weight 0..10000` once")
+		case "weight", "probe":
+			if said[t.Text] || len(rest) == 0 {
+				return t.errorf("expected `%s` once", map[string]string{"weight": "weight 0..10000", "probe": "probe ADDRESS[:PORT]"}[t.Text])
 			}
-			if weight, err = number(rest[0], 0, 10000); err != nil {
+			said[t.Text] = true
+			if err := e.set(t.Text, rest[0]); err != nil {
 				return err
 			}
-			weighted, rest = true, rest[1:]
+			rest = rest[1:]
 		case "up", "down", "drain":
-			if state != StateAuto {
-				return t.errorf("an endpoint has one state: %q or %q", state, t.Text)
+			if e.State != StateAuto {
+				return t.errorf("an endpoint has one state: %q or %q", e.State, t.Text)
 			}
-			state = EndpointState(t.Text)
-		case "probe":
-			return t.errorf("%q is not yet known in this version", t.Text)
+			e.State = EndpointState(t.Text)
 		default:
-			known := []string{"weight", "up", "down", "drain"}
+			known := []string{"weight", "probe", "up", "down", "drain"}
 			return t.errorf("unknown word %q: expected one of %s%s", t.Text, oneOf(known), DidYouMean(t.Text, known))
 		}
 	}
-	return b.add(s.args[0], weight, state)
+	return b.add(s.args[0], e)
+}
+
+// set reads the value of a word of an endpoint.
+func (e *Endpoint) set(word string, value Token) (err error) {
+	if word == "weight" {
+		e.Weight, err = number(value, 0, 10000)
+	} else {
+		e.Probe, err = dialled(value, true)
+	}
+	return err
 }
 
 // add puts one endpoint into the pool.
-func (b *poolBlock) add(t Token, weight int, state EndpointState) error {
+func (b *poolBlock) add(t Token, e Endpoint) error {
 	a, err := address(t)
 	if err != nil {
 		return err
 	}
-	for _, e := range b.Endpoints {
-		if e.Addr == a {
-			return twice(t.Pos, "endpoint "+a.String()+" of this pool", e.Pos)
+	for _, other := range b.Endpoints {
+		if other.Addr == a {
+			return twice(t.Pos, "endpoint "+a.String()+" of this pool", other.Pos)
 		}
 	}
 	if len(b.Endpoints) == maxEndpoints {
 		return t.errorf("too many endpoints: at most %d in a pool", maxEndpoints)
 	}
-	b.Endpoints = append(b.Endpoints, Endpoint{Pos: t.Pos, Addr: a, Weight: weight, State: state})
+	e.Pos, e.Addr = t.Pos, a
+	b.Endpoints = append(b.Endpoints, e)
 	return nil
 }

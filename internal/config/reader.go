@@ -23,7 +23,8 @@ type statement struct {
 type blockUse int
 
 const (
-	noBlock blockUse = iota
+	noBlock  blockUse = iota
+	quotable          // it has none, and its values may be quoted text
 	mayBlock
 	mustBlock
 )
@@ -131,8 +132,12 @@ func (s *statement) run() error {
 	if w.read == nil {
 		return s.errorf("%q is not yet known in this version", s.Text)
 	}
+	check := Token.check
+	if w.block == quotable {
+		check = Token.checkText
+	}
 	for _, t := range s.args {
-		if err := t.check(); err != nil {
+		if err := check(t); err != nil {
 			return err
 		}
 	}
@@ -162,7 +167,7 @@ func (s *statement) fits(w word) error {
 		return s.errorf("too few values for %q: expected `%s`", s.Text, form)
 	case len(s.args) > w.max:
 		return s.args[w.max].errorf("too many values for %q: expected `%s`, and one statement per line", s.Text, form)
-	case s.opened && w.block == noBlock:
+	case s.opened && w.block < mayBlock:
 		return s.brace.errorf("%q has no block: expected `%s`", s.Text, form)
 	case !s.opened && w.block == mustBlock:
 		return s.errorf("%q needs a block, opened on the same line: expected `%s`", s.Text, form)
@@ -215,15 +220,25 @@ func (s *statement) unknown() error {
 	return s.errorf("unknown word %q: expected one of %s%s", s.Text, oneOf(known), DidYouMean(s.Text, known))
 }
 
-// check refuses words that the lexer can only have made by mistake.
-func (t Token) check() error {
+// checkText refuses text that the lexer can only have made by mistake.
+func (t Token) checkText() error {
 	switch {
-	case t.Text == "{":
-		return nil // its place is judged by who meets it
 	case t.Text == "":
 		return t.errorf("an empty word: is an environment variable, written {$NAME}, not set?")
 	case strings.ContainsAny(t.Text, "\r\n"):
 		return t.errorf("%q has a line break in it: does an environment variable end in one, or is a quote not closed?", t.Text)
+	}
+	return nil
+}
+
+// check refuses words that the lexer can only have made by mistake.
+func (t Token) check() error {
+	if err := t.checkText(); err != nil {
+		return err
+	}
+	switch {
+	case t.Text == "{":
+		return nil // its place is judged by who meets it
 	case strings.ContainsAny(t.Text, " \t"):
 		return t.errorf("%q has a blank in it: write each word by itself and without quotes", t.Text)
 	case strings.Contains(t.Text, "{}"):

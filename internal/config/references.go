@@ -23,6 +23,11 @@ func (p *parser) references() error {
 			}
 		}
 	}
+	for _, t := range p.checks {
+		if p.checkOf(t.Text) == nil {
+			return t.errorf("check %q is not declared: write `check %s { … }`%s", t.Text, t.Text, DidYouMean(t.Text, p.checkTitles()))
+		}
+	}
 	return p.unusedRegion()
 }
 
@@ -51,6 +56,14 @@ func (p *parser) policyNames() []string {
 	return list
 }
 
+func (p *parser) checkTitles() []string {
+	list := make([]string, len(p.Checks))
+	for i, c := range p.Checks {
+		list[i] = c.Name
+	}
+	return list
+}
+
 // regionNames gives the names of all regions in the order written.
 func (b *Block) regionNames() []string {
 	list := make([]string, len(b.Regions))
@@ -75,6 +88,15 @@ func (b *Block) areaOf(name string) *Area {
 	for i := range b.Areas {
 		if b.Areas[i].Name == name {
 			return &b.Areas[i]
+		}
+	}
+	return nil
+}
+
+func (b *Block) checkOf(name string) *Check {
+	for i := range b.Checks {
+		if b.Checks[i].Name == name {
+			return &b.Checks[i]
 		}
 	}
 	return nil

@@ -62,12 +62,20 @@ func degrees(t Token, what string, limit float64) (float64, error) {
 	return v, nil
 }
 
-// threshold reads a count or a percentage.
-func threshold(t Token) (Threshold, error) {
+// percent reads a percentage of 0 to 100 with at most two decimals.
+func percent(t Token) (float64, error) {
 	if m := percentForm.FindStringSubmatch(t.Text); m != nil {
 		if v, err := strconv.ParseFloat(m[1], 64); err == nil && v <= 100 {
-			return Threshold{Percent: v, IsPct: true}, nil
+			return v, nil
 		}
+	}
+	return 0, t.errorf("%q: expected a percentage from 0%% to 100%%, with at most two decimals", t.Text)
+}
+
+// threshold reads a count or a percentage.
+func threshold(t Token) (Threshold, error) {
+	if v, err := percent(t); err == nil {
+		return Threshold{Percent: v, IsPct: true}, nil
 	} else if n, err := number(t, 1, maxEndpoints); err == nil {
 		return Threshold{Count: n}, nil
 	}
@@ -95,6 +103,15 @@ func duration(t Token, limit time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
+// span reads a time from lo to hi.
+func span(t Token, lo, hi time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(t.Text)
+	if err != nil || d < lo || d > hi {
+		return 0, t.errorf("%q: expected a time with its unit, like 500ms or 10s, from %s to %s", t.Text, lo, hi)
+	}
+	return d, nil
+}
+
 // address reads an address that clients can be sent to.
 func address(t Token) (netip.Addr, error) {
 	a, err := netip.ParseAddr(t.Text)
@@ -104,15 +121,36 @@ func address(t Token) (netip.Addr, error) {
 		}
 		return a, t.errorf("%q: expected an IP address without port or prefix length", t.Text)
 	}
+	if a.Zone() != "" {
+		return a, t.errorf("%q has a zone, which means nothing to a client: write the address alone", t.Text)
+	}
+	return a, unicast(t, a)
+}
+
+// unicast refuses what is not the plain address of one machine.
+func unicast(t Token, a netip.Addr) error {
 	switch {
 	case a.Is4In6():
-		return a, t.errorf("%q is an IPv4 address in IPv6 clothes: write %s", t.Text, a.Unmap())
-	case a.Zone() != "":
-		return a, t.errorf("%q has a zone, which means nothing to a client: write the address alone", t.Text)
+		return t.errorf("%q is an IPv4 address in IPv6 clothes: write %s", t.Text, a.Unmap())
 	case a.IsUnspecified(), a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return a, t.errorf("%q is not the address of one machine: expected a unicast address", t.Text)
+		return t.errorf("%q is not the address of one machine: expected a unicast address", t.Text)
 	}
-	return a, nil
+	return nil
+}
+
+// dialled reads the address and port that probes go to. Where the port may be
+// left out, it is then 0.
+func dialled(t Token, portless bool) (netip.AddrPort, error) {
+	a, err := netip.ParseAddr(t.Text)
+	ap := netip.AddrPortFrom(a, 0)
+	if err != nil || !portless {
+		ap, err = netip.ParseAddrPort(t.Text)
+		portless = false
+	}
+	if err != nil || ap.Addr().Zone() != "" || ap.Port() == 0 && !portless {
+		return ap, t.errorf("%q: expected an IP address and port, like 192.0.2.1:443 or [2001:db8::1]:443", t.Text)
+	}
+	return ap, unicast(t, ap.Addr())
 }
 
 // addresses reads addresses that are all different.

@@ -16,6 +16,7 @@ func (b *Block) warn() {
 	if located >= 0 && len(b.Rules) == 0 && len(b.GeoIP) == 0 && len(b.Nets) == 0 {
 		b.note(b.Regions[located].Pos, "regions have locations and there is no `geoip city` to tell how far clients are: they get the order written")
 	}
+	b.warnChecks()
 	if len(b.Hosts) == 0 {
 		b.note(b.Pos, "the block has no host; an import whose pattern matches no file is no error to the server")
 	}
@@ -32,6 +33,36 @@ func (b *Block) warnLong(m Match) {
 			if !b.ECS.Off && p.Bits() > limit {
 				b.note(m.Pos, "prefix "+p.String()+" is longer than ecs max: for ECS the list of most addresses of the shorter prefix counts")
 			}
+		}
+	}
+}
+
+// warnChecks notes what says how to probe and will never be used.
+func (b *Block) warnChecks() {
+	used := map[string]bool{}
+	for _, h := range b.Hosts {
+		for _, p := range h.Pools {
+			for _, n := range p.Checks {
+				used[n] = true
+			}
+			p.warnProbes(b)
+		}
+	}
+	for _, c := range b.Checks {
+		if !used[c.Name] {
+			b.note(c.Pos, "no pool uses check "+c.Name+": write `check "+c.Name+"` in a host, a policy, a pool or the block")
+		}
+	}
+}
+
+func (p *Pool) warnProbes(b *Block) {
+	for _, e := range p.Endpoints {
+		switch {
+		case !e.Probe.IsValid():
+		case len(p.Checks) == 0:
+			b.note(e.Pos, "endpoint "+e.Addr.String()+" says where its probes go, but its pool has no check")
+		case e.State != StateAuto:
+			b.note(e.Pos, "endpoint "+e.Addr.String()+" says where its probes go, but with `"+string(e.State)+"` written it is not probed")
 		}
 	}
 }

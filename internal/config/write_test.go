@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"fmt"
+	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
@@ -38,6 +40,9 @@ func write(b *config.Block) string {
 		}
 	}
 	w.zone(b)
+	for _, c := range b.Checks {
+		w.check(c)
+	}
 	for _, h := range b.Hosts {
 		w.host(h)
 	}
@@ -63,6 +68,13 @@ func (w *writer) zone(b *config.Block) {
 	}
 	if b.Fallthrough != nil {
 		w.line("fallthrough %s", strings.Join(b.Fallthrough.Zones, " "))
+	}
+	for i, c := range b.Beacons {
+		w.Builder.WriteString(when(i == 0, "beacon ") + c.AddrPort.String() + " ")
+	}
+	w.line("")
+	if b.State != nil {
+		w.line("state %s", quote(b.State.Path))
 	}
 	w.line("depth %d", b.Depth)
 	if b.WhoAmI != "" {
@@ -110,6 +122,7 @@ func (w *writer) host(h config.Host) {
 	w.line("ttl_floor %s", strings.Replace(fmt.Sprint(h.TTLFloor), "-1", "off", 1))
 	w.line("spread %s%s", h.Spread, when(h.Spread == config.Sticky, fmt.Sprintf(" %d %d", h.Grain4, h.Grain6)))
 	w.line("families %s", h.Families)
+	w.line("spill_below %s%%\nmax_down %s%%", number(h.SpillBelow), number(h.MaxDown))
 	w.line("last_resort %s %s %s", h.LastResort.Kind, strings.Join(h.LastResort.Regions, " "), join(h.LastResort.Addresses))
 	w.line("%s", when(h.FencedOK, "fenced_ok"))
 	for _, r := range h.Rules {
@@ -124,7 +137,10 @@ func (w *writer) host(h config.Host) {
 func (w *writer) pool(p config.Pool) {
 	w.line("pool %s {", p.Region)
 	for _, e := range p.Endpoints {
-		w.line("endpoint %s weight %d %s", e.Addr, e.Weight, e.State)
+		w.line("endpoint %s weight %d %s%s", e.Addr, e.Weight, e.State, probe(e.Probe))
+	}
+	if p.Checks != nil {
+		w.line("check %s", strings.Join(p.Checks, " "))
 	}
 	if p.Answers == 0 {
 		w.line("answers all")
@@ -132,7 +148,7 @@ func (w *writer) pool(p config.Pool) {
 		w.line("answers %d", p.Answers)
 	}
 	if p.MinHealthy.IsPct {
-		w.line("min_healthy %v%%", p.MinHealthy.Percent)
+		w.line("min_healthy %s%%", number(p.MinHealthy.Percent))
 	} else {
 		w.line("min_healthy %d", p.MinHealthy.Count)
 	}
@@ -152,6 +168,19 @@ func match(m config.Match) string {
 		alts = append(alts, fmt.Sprintf("%s %s %s %s %s", a.Kind, strings.Join(a.Codes, " "), join(a.ASNs), join(a.Prefixes), quoteAny(a.File)))
 	}
 	return strings.Join(alts, " in ")
+}
+
+// number writes a percentage as the language has it.
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func probe(p netip.AddrPort) string {
+	switch {
+	case !p.IsValid():
+		return ""
+	case p.Port() == 0:
+		return " probe " + p.Addr().String()
+	}
+	return " probe " + p.String()
 }
 
 func quoteAny(file string) string {

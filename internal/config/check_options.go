@@ -193,7 +193,7 @@ func (c *checkBlock) fitsCounts() error {
 	if c.Accumulate && c.FallWithin > 0 {
 		return c.said["accumulate"].errorf("accumulate counts failures however old they are, but fall at %s has a time: leave one out", c.said["fall"])
 	}
-	if least := c.flipping(); least > time.Hour {
+	if least := c.flipping(); least >= time.Hour {
 		return c.said["hold"].errorf("%d flips take at least %s, so there can't be as many in an hour: lower the number", c.HoldFlips, least)
 	}
 	return nil
@@ -205,7 +205,7 @@ func (c *checkBlock) flipping() time.Duration {
 		return 0
 	}
 	fall := time.Duration(c.Fall) * c.Interval
-	rise := max(time.Duration(c.Rise)*c.Interval, c.RiseOver)
+	rise := max(time.Duration(c.Rise)*c.Interval, c.Interval+c.RiseOver)
 	gaps := time.Duration(c.HoldFlips - 1)
 	return gaps/2*(fall+rise) + gaps%2*min(fall, rise)
 }
@@ -218,5 +218,3 @@ func kindList(kinds []check.Kind) string {
 	}
 	return oneOf(list)
 }
-
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -10,7 +10,7 @@ import (
 func benchHost(tb testing.TB, spread Spread, endpoints, answers int) *Host {
 	cfg := HostConfig{
 		Name: "www.example.org.", Regions: []string{"eu", "us", "ap"}, Spread: spread, Grain: [2]int{16, 32},
-		TTL: 30, Floor: 5,
+		TTL: 30, Floor: 5, MaxDown: 100, SpillBelow: 50,
 		Lists: []List{
 			{Order: []Region{0, 1, 2}},
 			{Split: []Weighted{{0, 70}, {1, 30}}, Order: []Region{2}},
@@ -63,6 +63,29 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// Half of what comes to the first two regions spills.
+func BenchmarkDecideSpilling(b *testing.B) {
+	for _, c := range benchCases {
+		b.Run(fmt.Sprintf("spread=%s/answers=%d/split=%v/endpoints=%d", c.spread, c.answers, c.list == 1, c.per), func(b *testing.B) {
+			h := benchHost(b, c.spread, c.per, c.answers)
+			s := h.NewSnapshot(spilling)
+			client := benchClient(c.list)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Decide(s, client, V4, nil)
+			}
+		})
+	}
+}
+
+// spilling is a state in which two regions are full.
+func spilling(r Region, _ int) EndpointState {
+	if r < 2 {
+		return EndpointState{Verdict: Full}
+	}
+	return EndpointState{}
+}
+
 func BenchmarkNewSnapshot(b *testing.B) {
 	for _, answers := range []int{0, 1, 3} {
 		b.Run(fmt.Sprintf("answers=%d/regions=3/endpoints=16", answers), func(b *testing.B) {
@@ -78,10 +101,12 @@ func BenchmarkNewSnapshot(b *testing.B) {
 func TestDecideAllocatesNothing(t *testing.T) {
 	for _, c := range benchCases {
 		h := benchHost(t, c.spread, c.per, c.answers)
-		s := h.NewSnapshot(allUp)
 		client := benchClient(c.list)
-		if n := testing.AllocsPerRun(100, func() { h.Decide(s, client, V6, nil) }); n != 0 {
-			t.Errorf("%+v: %v allocations; want 0", c, n)
+		for name, state := range map[string]func(Region, int) EndpointState{"up": allUp, "spilling": spilling} {
+			s := h.NewSnapshot(state)
+			if n := testing.AllocsPerRun(100, func() { h.Decide(s, client, V6, nil) }); n != 0 {
+				t.Errorf("%+v, %s: %v allocations; want 0", c, name, n)
+			}
 		}
 	}
 }

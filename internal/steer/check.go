@@ -32,6 +32,9 @@ func (cfg *HostConfig) check() error {
 	if g := cfg.Grain; g[V4] < 0 || g[V4] > 32 || g[V6] < 0 || g[V6] > 128 {
 		return fmt.Errorf("grain %d %d; expected 0..32 and 0..128", g[V4], g[V6])
 	}
+	if !(cfg.SpillBelow >= 0 && cfg.SpillBelow <= 100) || !(cfg.MaxDown >= 0 && cfg.MaxDown <= 100) {
+		return fmt.Errorf("spill below %v, max down %v; expected 0..100 percent", cfg.SpillBelow, cfg.MaxDown)
+	}
 	if err := cfg.LastResort.check(len(cfg.Regions)); err != nil {
 		return fmt.Errorf("last resort: %w", err)
 	}

@@ -24,6 +24,7 @@ type query struct {
 	family   Family
 	peek     bool // leave the counters alone
 	key      key
+	spill
 }
 
 func (q *query) decide() Decision {
@@ -39,7 +40,12 @@ func (q *query) decide() Decision {
 		d.Outcome = OutcomeRefused
 		return d
 	}
-	d.Region, d.FamilyMoved = q.candidate(l, usable)
+	q.ask(usable)
+	d.Region, d.FamilyMoved = q.candidate(l)
+	if d.Region == NoRegion && q.declines > 0 {
+		q.part = 0 // nowhere to spill to: the first usable candidate serves
+		d.Region, d.FamilyMoved = q.candidate(l)
+	}
 	if d.Region == NoRegion {
 		q.resort(l, &d)
 	}
@@ -65,21 +71,17 @@ func (q *query) class(d *Decision) TTLClass {
 	return ClassSteady
 }
 
-// candidate is the first candidate of l that has the fact for the query's family,
-// and whether one before it was passed over for this family alone.
-func (q *query) candidate(l *List, fact facts) (Region, bool) {
-	need, other := fact.of(q.family), facts(0)
-	if q.host.offers[q.family.other()] {
-		other = fact.of(q.family.other())
-	}
-	r, moved := NoRegion, false
+// candidate is the first candidate of l that takes the client, and whether one
+// before it was passed over for the query's family alone.
+func (q *query) candidate(l *List) (r Region, moved bool) {
+	r = NoRegion
 	if len(l.Split) > 0 {
-		r, moved = q.fromSplit(l, need, other)
+		r, moved = q.fromSplit(l)
 	}
 	for i := 0; r == NoRegion && i < len(l.Order); i++ {
-		if q.snapshot.admits(l.Order[i], need) {
+		if q.takes(l.Order[i]) {
 			r = l.Order[i]
-		} else if q.snapshot.admits(l.Order[i], other) {
+		} else if q.otherTakes(l.Order[i]) {
 			moved = true
 		}
 	}
@@ -88,18 +90,18 @@ func (q *query) candidate(l *List, fact facts) (Region, bool) {
 
 // fromSplit chooses among the split of l: among its weighted regions in turn or by
 // rendezvous, else the first standby.
-func (q *query) fromSplit(l *List, need, other facts) (r Region, moved bool) {
+func (q *query) fromSplit(l *List) (r Region, moved bool) {
 	if q.host.spread == Balanced {
-		r, moved = q.drawn(l, need, other)
+		r, moved = q.drawn(l)
 	} else {
-		r, moved = q.rendezvous(l, need, other)
+		r, moved = q.rendezvous(l)
 	}
 	for i := 0; r == NoRegion && i < len(l.Split); i++ {
 		if w := l.Split[i]; w.Weight > 0 {
 			continue
-		} else if q.snapshot.admits(w.Region, need) {
+		} else if q.takes(w.Region) {
 			r = w.Region
-		} else if q.snapshot.admits(w.Region, other) {
+		} else if q.otherTakes(w.Region) {
 			moved = true
 		}
 	}
@@ -107,21 +109,24 @@ func (q *query) fromSplit(l *List, need, other facts) (r Region, moved bool) {
 }
 
 // rendezvous is the best bid among the weighted regions of a split. The key and so
-// the bids are the same for both families; a better bid of a region that only the
-// other family admits is a move.
-func (q *query) rendezvous(l *List, need, other facts) (won Region, moved bool) {
+// the bids are the same for both families; a better bid of a region that only
+// takes the other family is a move.
+func (q *query) rendezvous(l *List) (won Region, moved bool) {
 	var best, missed score
 	won, moved = NoRegion, false
 	for _, w := range l.Split {
-		admitted := q.snapshot.admits(w.Region, need)
-		if w.Weight == 0 || !admitted && !q.snapshot.admits(w.Region, other) {
+		if w.Weight == 0 {
+			continue
+		}
+		taken := q.takes(w.Region)
+		if !taken && !q.otherTakes(w.Region) {
 			continue
 		}
 		b := bid(q.key.sum(q.host, q.client), q.host.salts[w.Region], w.Weight)
 		switch {
-		case admitted && (won == NoRegion || b.before(best)):
+		case taken && (won == NoRegion || b.before(best)):
 			best, won = b, w.Region
-		case !admitted && (!moved || b.before(missed)):
+		case !taken && (!moved || b.before(missed)):
 			missed, moved = b, true
 		}
 	}
@@ -130,15 +135,22 @@ func (q *query) rendezvous(l *List, need, other facts) (won Region, moved bool) 
 
 // drawn is the next in turn among the weighted regions of a split. While some are
 // in play nobody can tell which region another draw would have named, so a move
-// is one only when none is.
-func (q *query) drawn(l *List, need, other facts) (Region, bool) {
+// is one only when none takes the client.
+func (q *query) drawn(l *List) (Region, bool) {
 	sp := &q.snapshot.splits[q.family][q.client.List]
-	if len(sp.regions) > 0 && q.snapshot.admits(sp.regions[0], need) {
-		turn := &q.host.listTurns[q.family][q.client.List]
-		return sp.regions[q.inTurn(&sp.draws, turn)], false
+	if len(sp.regions) > 0 && q.snapshot.has(sp.regions[0], q.need) {
+		if !q.drew {
+			turn := &q.host.listTurns[q.family][q.client.List]
+			q.first, q.drew = q.inTurn(&sp.draws, turn), true
+		}
+		for i := q.first; i >= 0; i = q.another(sp) {
+			if q.takes(sp.regions[i]) {
+				return sp.regions[i], false
+			}
+		}
 	}
 	for _, w := range l.Split {
-		if w.Weight > 0 && q.snapshot.admits(w.Region, other) {
+		if w.Weight > 0 && q.otherTakes(w.Region) {
 			return NoRegion, true
 		}
 	}
@@ -172,7 +184,8 @@ func (q *query) resort(l *List, d *Decision) {
 	lr := &q.host.lastResort
 	switch lr.Kind {
 	case Open:
-		d.Region, _ = q.candidate(l, open)
+		q.ask(open)
+		d.Region, _ = q.candidate(l)
 	case Regions:
 		d.Region = q.named(l, lr.Regions)
 	case Addresses:
@@ -196,7 +209,7 @@ func (q *query) resort(l *List, d *Decision) {
 func (q *query) named(l *List, regions []Region) Region {
 	for _, fact := range [...]facts{usable, open} {
 		for _, r := range regions {
-			if l.allows(r) && q.snapshot.admits(r, fact.of(q.family)) {
+			if l.allows(r) && q.snapshot.has(r, fact.of(q.family)) {
 				return r
 			}
 		}

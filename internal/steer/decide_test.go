@@ -38,7 +38,7 @@ func states(cfg *HostConfig, words map[string]EndpointState) func(Region, int) E
 func two(pools []*PoolConfig) HostConfig {
 	return HostConfig{
 		Name: "h", Regions: []string{"eu", "us"}, Pools: pools, Lists: []List{{Order: []Region{0, 1}}},
-		Grain: [2]int{16, 32}, TTL: 30, Floor: 5,
+		Grain: [2]int{16, 32}, TTL: 30, Floor: 5, MaxDown: 100,
 	}
 }
 
@@ -268,7 +268,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// Whatever the verdicts are, a client's scope and key stay.
+// Whatever the verdicts are, whoever spills or is held, a client's scope and key
+// stay.
 func TestStateNeverChangesScopeOrKey(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
@@ -279,6 +280,8 @@ func TestStateNeverChangesScopeOrKey(t *testing.T) {
 			var was Trace
 			h.Decide(h.NewSnapshot(allUp), &c, f, &was)
 			for range 5 {
+				cfg.SpillBelow, cfg.MaxDown = rng.Float64()*100, rng.Float64()*100
+				h = mustHost(t, cfg)
 				var tr Trace
 				d := h.Decide(h.NewSnapshot(randomState(rng, cfg)), &c, f, &tr)
 				if d.Scope != was.Scope || !slices.Equal(tr.Key, was.Key) || tr.ScopeWhy != was.ScopeWhy {

@@ -64,10 +64,14 @@ func (d *draws) find(draw uint64) int {
 	return i
 }
 
+// golden is 2^64 divided by the golden ratio: multiples of it, mod 2^64, spread
+// more evenly than those of any other number.
+const golden = 0x9e3779b97f4a7c15
+
 // stride is a number prime to total, near total divided by the golden ratio, so
 // that successive multiples of it spread evenly.
 func stride(total uint64) uint64 {
-	s, _ := bits.Mul64(total, 0x9e3779b97f4a7c15) // 2^64 / golden ratio
+	s, _ := bits.Mul64(total, golden)
 	for s = max(s, 1); gcd(s, total) != 1; s++ {
 	}
 	return s

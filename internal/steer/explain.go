@@ -1,6 +1,9 @@
 package steer
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // explain lists the candidates of l in the client's order, each once, and after
 // them the regions that the last resort names, if it was asked.
@@ -44,7 +47,7 @@ func (q *query) explain(l *List, d *Decision) []TraceCandidate {
 func (q *query) explainNamed(l *List, d *Decision) (list []TraceCandidate) {
 	regions := q.host.lastResort.Regions
 	fact := open
-	if d.Region != NoRegion && q.snapshot.admits(d.Region, usable.of(q.family)) {
+	if d.Region != NoRegion && q.snapshot.has(d.Region, usable.of(q.family)) {
 		fact = usable
 	}
 	for _, r := range regions {
@@ -69,19 +72,29 @@ const (
 // explainOne says what became of region r where the fact was needed.
 func (q *query) explainOne(r Region, fact facts, d *Decision) TraceCandidate {
 	s := q.snapshot
+	spilled := q.spills(r, d)
+	isUsable := s.has(r, usable.of(q.family))
 	c := TraceCandidate{
-		Region:    q.host.regions[r],
-		Endpoints: q.explainEndpoints(r, d),
-		OtherFamily: q.host.offers[q.family.other()] &&
-			!s.admits(r, usable.of(q.family)) && s.admits(r, usable.of(q.family.other())),
+		Region:      q.host.regions[r],
+		Endpoints:   q.explainEndpoints(r, d),
+		OtherFamily: (!isUsable || spilled) && q.otherTakes(r),
 	}
-	if !s.admits(r, usable.of(q.family)) {
+	state := s.Region(r, q.family)
+	if state.Availability < 1 {
+		c.Availability = math.Ceil(state.Availability*1e4) / 1e4
+	}
+	switch {
+	case !isUsable:
 		c.Why = q.unusable(r)
+	case state.Held:
+		c.Why = "held"
+	case spilled:
+		c.Why = "spilled"
 	}
 	switch {
 	case r == d.Region:
 		c.Status = statusChosen
-	case !s.admits(r, fact.of(q.family)):
+	case !s.has(r, fact.of(q.family)), spilled && !q.declined.has(d.Region):
 		c.Status = statusPassed
 	case slices.Contains(q.inPlay(d), r):
 		c.Status = statusShared
@@ -91,19 +104,30 @@ func (q *query) explainOne(r Region, fact facts, d *Decision) TraceCandidate {
 	return c
 }
 
+// spills says whether region r, though usable, doesn't take the client.
+func (q *query) spills(r Region, d *Decision) bool {
+	switch {
+	case d.Outcome != OutcomeAnswer || !q.snapshot.has(r, partial.of(q.family)):
+		return false
+	case r == d.Region:
+		return q.declined.has(r) // it serves because no candidate takes the client
+	}
+	return !q.admits(r)
+}
+
 // unusable says in one word why region r is not usable for the query's family.
 func (q *query) unusable(r Region) string {
 	p := q.host.pools[r]
 	switch {
 	case p == nil:
 		return "no_pool"
-	case !q.snapshot.admits(r, present.of(q.family)):
+	case !q.snapshot.has(r, present.of(q.family)):
 		return "no_family"
-	case !q.snapshot.admits(r, open.of(q.family)):
+	case !q.snapshot.has(r, open.of(q.family)):
 		return "drained"
 	}
 	for _, e := range p.byFamily[q.family] {
-		if q.snapshot.states[r][e.index].Verdict == Up {
+		if q.snapshot.states[r][e.index].Verdict.alive() {
 			return "min_healthy"
 		}
 	}
@@ -168,8 +192,17 @@ func (q *query) inPlay(d *Decision) []Region {
 	return sp.regions
 }
 
-// shares is the exact distribution of answers of spread Balanced.
-func (q *query) shares(d *Decision) (shares []TraceShare) {
+// shares is the distribution of answers of spread Balanced: exact, or in
+// millionths where a candidate spills.
+func (q *query) shares(l *List, d *Decision) (shares []TraceShare) {
+	if parts := q.spillParts(l, d); parts != nil {
+		for _, p := range parts {
+			if n := uint64(math.Round(p.part * 1e6)); n > 0 {
+				shares = q.poolShares(shares, p.region, n, 1e6)
+			}
+		}
+		return shares
+	}
 	regions := q.inPlay(d)
 	if regions == nil {
 		return q.poolShares(shares, d.Region, 1, 1)

@@ -15,9 +15,10 @@ const HashVersion = 1
 // different purposes independent of each other. The host's name is not part of
 // it: hosts with the same rules send a client to the same region.
 const (
-	purposeRegion   = "region"   // choice in a split; name: the region
-	purposeEndpoint = "endpoint" // choice of one endpoint; name: its 16 address bytes
-	purposeAnswers  = "answers"  // choice of a set of endpoints; name: the region
+	purposeRegion    = "region"    // choice in a split; name: the region
+	purposeEndpoint  = "endpoint"  // choice of one endpoint; name: its 16 address bytes
+	purposeAnswers   = "answers"   // choice of a set of endpoints; name: the region
+	purposeAdmission = "admission" // whether a region takes the client; name: the region
 )
 
 // salt is what is mixed into a key for one purpose and name.
@@ -70,5 +71,6 @@ func bid(key, salt uint64, weight uint32) score {
 	return score{negLog2(salted(key, salt)), uint64(weight)}
 }
 
-// before says whether a wins over b. Both products stay below 2^63.
+// before says whether a wins over b. Weights are at most
+// twice MaxWeight, so both products stay below 2^64.
 func (a score) before(b score) bool { return a.exp*b.weight < b.exp*a.weight }

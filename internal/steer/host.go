@@ -21,9 +21,9 @@ type PoolConfig struct {
 	Endpoints []EndpointConfig
 	// Answers is how many endpoints one answer holds; 0 is all.
 	Answers int
-	// MinHealthy is how many endpoints must be up for the pool to be usable; 0 is
-	// taken as 1. MinHealthyPct, 0..100 in hundredths, replaces it where it is
-	// positive: the part of all weight that must be up.
+	// MinHealthy is how many endpoints must be alive for the pool to be usable; 0
+	// is taken as 1. MinHealthyPct, 0..100 in hundredths, replaces it where it is
+	// positive: the least healthy part, see [RegionState].
 	MinHealthy    int
 	MinHealthyPct float64
 }
@@ -40,7 +40,15 @@ type HostConfig struct {
 	// Families narrows what the pools offer.
 	Families   FamilyRule
 	LastResort LastResort
-	TTL        uint32 // seconds
+	// SpillBelow is the healthy part of a pool, 0..100 percent in hundredths, from
+	// which downwards clients spill to the next candidates: the pool keeps the
+	// part healthy/SpillBelow of them. 0: health alone never spills.
+	SpillBelow float64
+	// MaxDown is how many of the regions with a pool health may take out of
+	// service, 0..100 percent in hundredths, rounded down. Of more, those that
+	// failed last stay in service. 100: no limit.
+	MaxDown float64
+	TTL     uint32 // seconds
 	// Floor is the least TTL in seconds; above TTL it is taken as TTL. With
 	// FloorOff every answer has the full TTL.
 	Floor    uint32
@@ -56,17 +64,22 @@ type Host struct {
 	name       string
 	regions    []string
 	salts      []uint64 // by Region, for the choice in a split
+	admissions []uint64 // by Region, salts for who is taken
 	pools      []*pool  // by Region
 	lists      []List
 	spread     Spread
 	grain      [families]int
 	offers     [families]bool
 	lastResort LastResort
+	spillBelow uint64    // hundredths of a percent
+	maxDown    int       // regions
 	ttl        [3]uint32 // by TTLClass
 	answers    answers
 	// Counters of spread Balanced, by Family and then by list id or Region. One
 	// each, so that every list and every pool is exact over its own resolutions.
 	listTurns, poolTurns [families][]atomic.Uint64
+	// spillTurns count the clients that a region which spills was asked to take.
+	spillTurns [families][spillStages][]atomic.Uint64
 }
 
 // pool is the static part of a pool.
@@ -100,11 +113,13 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		spread:     cfg.Spread,
 		grain:      cfg.Grain,
 		lastResort: cfg.LastResort,
+		spillBelow: hundredths(cfg.SpillBelow),
 		ttl:        ttls(&cfg),
 		answers:    answers{prepare: cfg.Prepare},
 	}
 	for r, name := range cfg.Regions {
 		h.salts = append(h.salts, salt(purposeRegion, name))
+		h.admissions = append(h.admissions, salt(purposeAdmission, name))
 		h.pools = append(h.pools, newPool(cfg.Pools[r], name))
 	}
 	for f := range Family(families) {
@@ -114,9 +129,26 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		if h.spread == Balanced {
 			h.listTurns[f] = make([]atomic.Uint64, len(h.lists))
 			h.poolTurns[f] = make([]atomic.Uint64, len(h.pools))
+			for stage := range h.spillTurns[f] {
+				h.spillTurns[f][stage] = make([]atomic.Uint64, len(h.pools))
+			}
 		}
 	}
+	h.maxDown = h.counted() * int(hundredths(cfg.MaxDown)) / 10000
 	return h, nil
+}
+
+// hundredths is a percentage in hundredths of a percent.
+func hundredths(percent float64) uint64 { return uint64(math.Round(percent * 100)) }
+
+// counted is the number of regions that have something to offer.
+func (h *Host) counted() (n int) {
+	for _, p := range h.pools {
+		if p != nil && (h.offers[V4] && len(p.byFamily[V4]) > 0 || h.offers[V6] && len(p.byFamily[V6]) > 0) {
+			n++
+		}
+	}
+	return n
 }
 
 // ttls are the TTLs by class.
@@ -137,7 +169,7 @@ func newPool(cfg *PoolConfig, region string) *pool {
 		endpoints:  make([]endpoint, len(cfg.Endpoints)),
 		answers:    cfg.Answers,
 		minHealthy: max(1, cfg.MinHealthy),
-		minPct:     uint64(math.Round(cfg.MinHealthyPct * 100)),
+		minPct:     hundredths(cfg.MinHealthyPct),
 		salt:       salt(purposeAnswers, region),
 	}
 	for i, e := range cfg.Endpoints {

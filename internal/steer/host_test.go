@@ -32,6 +32,8 @@ func TestNewHostRefuses(t *testing.T) {
 		{"split weight", func(c *HostConfig) { c.Lists[0].Split = []Weighted{{1, MaxWeight + 1}} }, "split weight"},
 		{"order region", func(c *HostConfig) { c.Lists[0].Order = []Region{7} }, "region 7 out of range"},
 		{"allowed flags", func(c *HostConfig) { c.Lists[0].Allowed = []bool{true} }, "1 allowed flags for 2 regions"},
+		{"spill below", func(c *HostConfig) { c.SpillBelow = 100.1 }, "spill below 100.1, max down 100; expected 0..100"},
+		{"max down", func(c *HostConfig) { c.MaxDown = math.NaN() }, "max down NaN"},
 		{"grain", func(c *HostConfig) { c.Grain = [2]int{33, 32} }, "grain 33 32"},
 		{"last resort region", func(c *HostConfig) { c.LastResort.Regions = []Region{2} }, "last resort: region 2"},
 		{"last resort address", func(c *HostConfig) { c.LastResort.Addresses = make([]netip.Addr, 1) }, "last resort: address"},

@@ -15,6 +15,13 @@ func randomHost(rng *rand.Rand) HostConfig {
 		Families: FamilyRule(rng.IntN(4)),
 		TTL:      30,
 		Floor:    5,
+		MaxDown:  100,
+	}
+	if rng.IntN(2) == 0 {
+		cfg.SpillBelow = float64(rng.IntN(10001)) / 100
+	}
+	if rng.IntN(4) == 0 {
+		cfg.MaxDown = float64(rng.IntN(10001)) / 100
 	}
 	cfg.Pools = make([]*PoolConfig, len(cfg.Regions))
 	for r := range cfg.Pools {
@@ -76,15 +83,15 @@ func randomList(rng *rand.Rand, regions int) List {
 // randomState is a fixed random state: mostly up, at times mostly drained.
 func randomState(rng *rand.Rand, cfg HostConfig) func(Region, int) EndpointState {
 	states := make([][]EndpointState, len(cfg.Pools))
-	usual := Verdict(rng.IntN(3))
+	usual := Verdict(rng.IntN(4))
 	for r, p := range cfg.Pools {
 		if p == nil {
 			continue
 		}
 		for range p.Endpoints {
-			st := EndpointState{Verdict: usual, Streak: rng.IntN(6) == 0}
+			st := EndpointState{Verdict: usual, Streak: rng.IntN(6) == 0, Since: rng.Int64N(4)}
 			if rng.IntN(3) == 0 {
-				st.Verdict = Verdict(rng.IntN(3))
+				st.Verdict = Verdict(rng.IntN(4))
 			}
 			states[r] = append(states[r], st)
 		}

@@ -18,18 +18,18 @@ type selector struct {
 	salt    uint64 // of the pool, for the draw by hash
 }
 
-// newSelector makes a selector that gives n (0: all) of the endpoints at a time.
-// Endpoints are sorted by address and have positive weights.
-func newSelector(b *batch, endpoints []*endpoint, n int, spread Spread, salt uint64) selector {
+// newSelector makes a selector that gives n (0: all) of the endpoints at a time,
+// by these weights, which are positive. Endpoints are sorted by address.
+func newSelector(b *batch, endpoints []*endpoint, weights []uint64, n int, spread Spread, salt uint64) selector {
 	switch {
 	case len(endpoints) == 0:
 		return selector{}
 	case n == 0 || n >= len(endpoints):
 		return selector{answers: []*Answer{b.answer(addrsOf(endpoints))}}
 	case n == 1:
-		return singles(b, endpoints, spread)
+		return singles(b, endpoints, weights, spread)
 	}
-	d, sets := sampleSets(weightsOf(endpoints), n)
+	d, sets := sampleSets(weights, n)
 	s := selector{draws: d, salt: salt}
 	for _, set := range sets {
 		var addrs []netip.Addr
@@ -42,16 +42,16 @@ func newSelector(b *batch, endpoints []*endpoint, n int, spread Spread, salt uin
 }
 
 // singles gives one endpoint at a time: in turn for Balanced, else by rendezvous.
-func singles(b *batch, endpoints []*endpoint, spread Spread) selector {
+func singles(b *batch, endpoints []*endpoint, weights []uint64, spread Spread) selector {
 	var s selector
 	if spread == Balanced {
-		s.draws = weightDraws(weightsOf(endpoints))
+		s.draws = weightDraws(weights)
 	}
-	for _, e := range endpoints {
+	for i, e := range endpoints {
 		s.answers = append(s.answers, b.answer([]netip.Addr{e.addr}))
 		if spread != Balanced {
 			s.salts = append(s.salts, e.salt)
-			s.weights = append(s.weights, e.weight)
+			s.weights = append(s.weights, uint32(weights[i]))
 		}
 	}
 	return s
@@ -76,11 +76,4 @@ func addrsOf(endpoints []*endpoint) (addrs []netip.Addr) {
 		addrs = append(addrs, e.addr)
 	}
 	return addrs
-}
-
-func weightsOf(endpoints []*endpoint) (weights []uint64) {
-	for _, e := range endpoints {
-		weights = append(weights, uint64(e.weight))
-	}
-	return weights
 }

@@ -4,19 +4,21 @@ package steer
 type facts uint8
 
 const (
-	usable  facts = 1 << iota // enough endpoints are up (shifted by family)
+	usable  facts = 1 << iota // enough endpoints are alive, or MaxDown keeps it (shifted by family)
 	_                         //
 	open                      // some endpoint is not drained
 	_                         //
 	present                   // there is some endpoint at all
+	_                         //
+	partial                   // usable, but for a part of the clients only
 	_                         //
 )
 
 // of is the bit of one family.
 func (f facts) of(family Family) facts { return f << family }
 
-// Snapshot is the immutable state of one host: which regions are usable, and what
-// each would answer.
+// Snapshot is the immutable state of one host: which regions are usable, for
+// whom, and what each would answer.
 type Snapshot struct {
 	regions []facts // by Region
 	pools   [families][]poolState
@@ -25,14 +27,7 @@ type Snapshot struct {
 	// addresses is the last resort's answer, by Family; nil: none.
 	addresses [families]*Answer
 	states    [][]EndpointState // by Region and endpoint, for the trace
-}
-
-// poolState is what one pool answers for one family: from the endpoints that are
-// up while it is usable, else from those not drained, which only a last resort
-// asks for.
-type poolState struct {
-	selector
-	streak bool
+	held      int               // regions that MaxDown keeps in service
 }
 
 // split is the draw among the regions of a list's split that are in play.
@@ -66,56 +61,18 @@ func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState) *Snapshot 
 		}
 		s.states[r] = states
 		for f := range Family(families) {
-			s.pools[f][r], s.regions[r] = p.assess(b, f, states, h.spread, s.regions[r])
+			var known facts
+			s.pools[f][r], known = h.assess(b, p, f, states)
+			s.regions[r] |= known
 		}
 	}
+	h.keepUp(s)
 	if h.spread == Balanced {
 		for f := range Family(families) {
 			s.splits[f] = h.drawSplits(s, f)
 		}
 	}
 	return s
-}
-
-// assess makes the state of a pool for one family and adds the facts to known.
-func (p *pool) assess(b *batch, f Family, states []EndpointState, spread Spread, known facts) (poolState, facts) {
-	var ps poolState
-	var up, left []*endpoint
-	for _, e := range p.byFamily[f] {
-		known |= present.of(f)
-		st := states[e.index]
-		if st.Verdict == Drained {
-			continue
-		}
-		known |= open.of(f)
-		left = append(left, e)
-		if st.Verdict == Up {
-			up = append(up, e)
-		}
-		ps.streak = ps.streak || st.Streak
-	}
-	if p.enough(f, up) {
-		known |= usable.of(f)
-		left = up
-	}
-	ps.selector = newSelector(b, left, p.answers, spread, p.salt)
-	return ps, known
-}
-
-// enough says whether these endpoints make the pool usable.
-func (p *pool) enough(f Family, up []*endpoint) bool {
-	if p.minPct == 0 || len(up) == 0 {
-		return len(up) >= p.minHealthy
-	}
-	return sum(up)*10000 >= p.minPct*sum(p.byFamily[f])
-}
-
-// sum is the weight of endpoints.
-func sum(endpoints []*endpoint) (weight uint64) {
-	for _, e := range endpoints {
-		weight += uint64(e.weight)
-	}
-	return weight
 }
 
 // drawSplits makes the draws of every list's split among the regions that its
@@ -130,7 +87,7 @@ func (h *Host) drawSplits(s *Snapshot, f Family) []split {
 		}
 		var weights []uint64
 		for _, w := range l.Split {
-			if w.Weight > 0 && s.admits(w.Region, need) {
+			if w.Weight > 0 && s.has(w.Region, need) {
 				splits[id].regions = append(splits[id].regions, w.Region)
 				weights = append(weights, uint64(w.Weight))
 			}
@@ -142,19 +99,18 @@ func (h *Host) drawSplits(s *Snapshot, f Family) []split {
 	return splits
 }
 
-// admits says whether region r takes a client that needs these facts of it. Every
-// choice between regions asks here, and nowhere else.
-func (s *Snapshot) admits(r Region, need facts) bool { return s.regions[r]&need != 0 }
+// has says whether one of the facts is true of region r.
+func (s *Snapshot) has(r Region, need facts) bool { return s.regions[r]&need != 0 }
 
-// any says whether some candidate of l is admitted.
+// any says whether one of the facts is true of some candidate of l.
 func (s *Snapshot) any(l *List, need facts) bool {
 	for _, w := range l.Split {
-		if s.admits(w.Region, need) {
+		if s.has(w.Region, need) {
 			return true
 		}
 	}
 	for _, r := range l.Order {
-		if s.admits(r, need) {
+		if s.has(r, need) {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func poolOf(net byte, answers int, weights ...uint32) *PoolConfig {
 
 // splitHost has one region for each weight, with one endpoint each.
 func splitHost(spread Spread, weights ...uint32) HostConfig {
-	cfg := HostConfig{Name: "h", Spread: spread, Grain: [2]int{16, 32}, TTL: 30, Lists: make([]List, 1)}
+	cfg := HostConfig{Name: "h", Spread: spread, Grain: [2]int{16, 32}, TTL: 30, MaxDown: 100, Lists: make([]List, 1)}
 	for i, w := range weights {
 		cfg.Regions = append(cfg.Regions, "r"+string(rune('a'+i)))
 		cfg.Pools = append(cfg.Pools, poolOf(byte(i), 0, 1))
@@ -41,7 +41,7 @@ func splitHost(spread Spread, weights ...uint32) HostConfig {
 func poolHost(spread Spread, answers int, weights ...uint32) HostConfig {
 	return HostConfig{
 		Name: "h", Regions: []string{"ra"}, Pools: []*PoolConfig{poolOf(0, answers, weights...)},
-		Lists: []List{{Order: []Region{0}}}, Spread: spread, Grain: [2]int{16, 32}, TTL: 30,
+		Lists: []List{{Order: []Region{0}}}, Spread: spread, Grain: [2]int{16, 32}, TTL: 30, MaxDown: 100,
 	}
 }
 

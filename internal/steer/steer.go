@@ -135,21 +135,29 @@ type LastResort struct {
 // Verdict is what is held true of an endpoint.
 type Verdict uint8
 
-// The verdicts. A drained endpoint is never answered, not even as a last resort.
+// The verdicts. An endpoint that is up or full is alive. A full one keeps
+// serving and gives up half of its share; when all of a pool are full, so does
+// the pool. A drained endpoint is never answered, not even as a last resort, and
+// counts for nothing.
 const (
 	Up Verdict = iota
+	Full
 	Down
 	Drained
 )
 
-// String is "up", "down" or "drained".
-func (v Verdict) String() string { return [...]string{"up", "down", "drained"}[v] }
+// String is "up", "full", "down" or "drained".
+func (v Verdict) String() string { return [...]string{"up", "full", "down", "drained"}[v] }
+
+// alive says whether the endpoint can serve.
+func (v Verdict) alive() bool { return v <= Full }
 
 // EndpointState is the state of one endpoint. The zero value is up and steady.
 type EndpointState struct {
 	Verdict Verdict
 	Streak  bool   // a streak towards another verdict has begun
 	Reason  string // why the verdict is what it is, for the trace
+	Since   int64  // when the verdict last changed, in Unix nanoseconds; 0: unknown
 }
 
 // Source says where the address a decision is made for came from.

@@ -47,10 +47,16 @@ type TraceCandidate struct {
 	// Status is chosen; shared for one that takes its share in turn with the
 	// chosen; next for one that would take the client if those before it didn't;
 	// or passed. Why says why it is not usable: no_pool, no_family (no endpoint of
-	// this family), drained, down, min_healthy (too few are up); or fenced.
+	// this family), drained, down, min_healthy (too few are alive); or fenced; or
+	// spilled: usable, but not for this client. If that holds for every usable
+	// candidate, the first of them is chosen. A candidate that is usable only
+	// because MaxDown keeps it in service is held, whatever its status.
 	Status string `json:"status"`
 	Why    string `json:"why,omitempty"`
-	// OtherFamily: passed over for this family, usable for the other.
+	// Availability is the part of the clients that a usable candidate takes, if
+	// below 1; rounded up to four decimals.
+	Availability float64 `json:"availability,omitempty"`
+	// OtherFamily: passed over for this family, taking the client for the other.
 	OtherFamily bool            `json:"other_family,omitempty"`
 	Endpoints   []TraceEndpoint `json:"endpoints,omitempty"` // of this family
 }
@@ -59,14 +65,14 @@ type TraceCandidate struct {
 type TraceEndpoint struct {
 	Addr     netip.Addr `json:"addr"`
 	Weight   uint32     `json:"weight"`
-	Verdict  string     `json:"verdict"` // up, down, drained
+	Verdict  string     `json:"verdict"` // up, full, down, drained
 	Streak   bool       `json:"streak,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Answered bool       `json:"answered,omitempty"`
 }
 
-// TraceShare is the exact part of resolutions that one answer gets, as a fraction
-// in lowest terms.
+// TraceShare is the part of resolutions that one answer gets, as a fraction in
+// lowest terms: exact, but for rounding to millionths where a candidate spills.
 type TraceShare struct {
 	Region string       `json:"region"`
 	Answer []netip.Addr `json:"answer"`
@@ -97,6 +103,7 @@ func (q *query) trace(d *Decision, tr *Trace) {
 	if d.Outcome != OutcomeAnswer {
 		tr.LastResort = h.lastResort.Kind.String()
 	}
+	q.ask(usable)
 	tr.Candidates = q.explain(l, d)
 	if d.Answer == nil {
 		return
@@ -104,7 +111,7 @@ func (q *query) trace(d *Decision, tr *Trace) {
 	tr.Answer = d.Answer.Addrs
 	tr.TTL, tr.TTLClass = d.TTL, d.Class.String()
 	if h.spread == Balanced && d.Region != NoRegion {
-		tr.Shares = q.shares(d)
+		tr.Shares = q.shares(l, d)
 	}
 }
 

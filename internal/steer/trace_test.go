@@ -32,7 +32,7 @@ func why(tr *Trace) string {
 
 func TestTraceReasons(t *testing.T) {
 	cfg := HostConfig{
-		Name: "h", Regions: []string{"a", "b", "c", "d", "e", "f", "g"}, TTL: 30,
+		Name: "h", Regions: []string{"a", "b", "c", "d", "e", "f", "g"}, TTL: 30, MaxDown: 100,
 		Pools: pools("", "2001:db8::1", "192.0.2.1", "192.0.2.2", "192.0.2.3 192.0.2.4 192.0.2.5", "192.0.2.6", "192.0.2.7"),
 		Lists: []List{{Order: []Region{0, 1, 2, 3, 4, 5, 6}}, {Order: []Region{0, 1, 2, 3, 4}}, {Order: []Region{3}, Allowed: make([]bool, 7)}},
 	}

@@ -138,6 +138,7 @@ func (c *compiler) hostConfig(cfg *config.Host) steer.HostConfig {
 		LastResort: steer.LastResort{
 			Kind: lastResorts[cfg.LastResort.Kind], Addresses: cfg.LastResort.Addresses,
 		},
+		SpillBelow: cfg.SpillBelow, MaxDown: cfg.MaxDown,
 		TTL: uint32(cfg.TTL), Floor: uint32(max(0, cfg.TTLFloor)), FloorOff: cfg.TTLFloor < 0,
 	}
 	for _, r := range cfg.LastResort.Regions {

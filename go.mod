@@ -2,7 +2,32 @@ module github.com/seed-945f90c5/gslb
 
 go 1.26.0
 
-require github.com/coredns/coredns v1.15.0
+require (
+	// A hash that every instance and architecture agrees on; CoreDNS has it.
+	github.com/cespare/xxhash/v2 v2.3.0
+	// What CoreDNS reads Corefiles with.
+	github.com/coredns/caddy v1.1.4
+	// The server; v1.15.0 is the first whose cache lets a plugin's zones be.
+	github.com/coredns/coredns v1.15.0
+	// Writes the small databases of testdata; tests and the generator only.
+	github.com/maxmind/mmdbwriter v1.2.0
+	// The DNS library of CoreDNS.
+	github.com/miekg/dns v1.1.73
+	// Record layouts of location databases; v1 has no networks and 52 allocations a look-up.
+	github.com/oschwald/geoip2-golang/v2 v2.4.0
+	// Reads MaxMind DB files.
+	github.com/oschwald/maxminddb-golang/v2 v2.6.0
+	// Metrics, as CoreDNS has them.
+	github.com/prometheus/client_golang v1.24.1
+	// Goroutines that outlive a test; tests only.
+	go.uber.org/goleak v1.3.0
+	// DNS and ICMP messages of health checks.
+	golang.org/x/net v0.60.0
+	// The gRPC health service, for its checks; CoreDNS has it.
+	google.golang.org/grpc v1.84.0
+)
+
+require github.com/kylelemons/godebug v1.1.0 // indirect
 
 require (
 	cloud.google.com/go/auth v0.24.1-0.20261001053825-dbc26066f70a // indirect
@@ -56,9 +81,7 @@ require (
 	github.com/caddyserver/certmagic v0.25.6 // indirect
 	github.com/caddyserver/zerossl v0.1.6 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
-	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/cihub/seelog v0.0.0-20170130134532-f561c5e57575 // indirect
-	github.com/coredns/caddy v1.1.4 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -116,11 +139,9 @@ require (
 	github.com/libdns/libdns v1.1.1 // indirect
 	github.com/linkdata/deadlock v0.5.5 // indirect
 	github.com/lufia/plan9stats v0.0.0-20260330125221-c963978e514e // indirect
-	github.com/maxmind/mmdbwriter v1.2.0
 	github.com/mdlayher/socket v0.6.0 // indirect
 	github.com/mdlayher/vsock v1.3.0 // indirect
 	github.com/mholt/acmez/v3 v3.1.7 // indirect
-	github.com/miekg/dns v1.1.73 // indirect
 	github.com/minio/simdjson-go v0.4.5 // indirect
 	github.com/mitchellh/go-homedir v1.1.0 // indirect
 	github.com/mitchellh/mapstructure v1.5.1-0.20231216201459-8508981c8b6c // indirect
@@ -132,8 +153,6 @@ require (
 	github.com/opentracing/opentracing-go v1.2.0 // indirect
 	github.com/openzipkin-contrib/zipkin-go-opentracing v0.5.0 // indirect
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
-	github.com/oschwald/geoip2-golang/v2 v2.4.0
-	github.com/oschwald/maxminddb-golang/v2 v2.6.0
 	github.com/outcaste-io/ristretto v0.2.3 // indirect
 	github.com/petermattis/goid v0.0.0-20260226131333-17d1149c6ac6 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
@@ -142,7 +161,6 @@ require (
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/power-devops/perfstat v0.0.0-20240221224432-82ca36839d55 // indirect
-	github.com/prometheus/client_golang v1.24.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/exporter-toolkit v0.20.0 // indirect
@@ -186,7 +204,6 @@ require (
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20260529124908-c761662dc8c9 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
@@ -197,7 +214,6 @@ require (
 	google.golang.org/api v0.301.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260715232425-e75dac1f907d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
-	google.golang.org/grpc v1.84.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect

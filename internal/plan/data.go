@@ -205,6 +205,42 @@ func (d *Data) prefixes(file string) []netip.Prefix {
 	return ps
 }
 
+// warnings tells of the files with prefixes that client subnets are not told
+// apart by, one for each place that uses such a file.
+func (d *Data) warnings(b *config.Block) (ws []config.Warning) {
+	if b.ECS.Off {
+		return nil
+	}
+	warn := func(pos config.Pos, file string) {
+		long, lines := 0, d.lists[d.path(file)].lines
+		for _, line := range lines {
+			limit := b.ECS.Max6
+			if line.Prefix.Addr().Is4() {
+				limit = b.ECS.Max4
+			}
+			if line.Prefix.Bits() > limit {
+				long++
+			}
+		}
+		w := config.Warning{Pos: pos, Text: fmt.Sprintf("%d of %d prefixes in %s are longer than ecs max: "+
+			"for ECS the list of most addresses of the shorter prefix counts", long, len(lines), file)}
+		if long > 0 && !slices.Contains(ws, w) { // policies repeat their rules
+			ws = append(ws, w)
+		}
+	}
+	for _, n := range b.Nets {
+		warn(n.Pos, n.Path)
+	}
+	eachMatch(b, func(m config.Match) {
+		for _, a := range m.Alts {
+			if a.Kind == config.AltFile {
+				warn(m.Pos, a.File)
+			}
+		}
+	})
+	return ws
+}
+
 // eachMatch calls f for every match of the block: rules, areas.
 func eachMatch(b *config.Block, f func(config.Match)) {
 	rules := func(rs []config.Rule) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/steer"
@@ -88,7 +89,7 @@ func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error
 	if err != nil {
 		return nil, err
 	}
-	n := &Need{Input: in, Topology: t, pos: rules.pos}
+	n := &Need{Input: in, Topology: t, rules: rules}
 	for _, l := range t.Lists {
 		n.lists = append(n.lists, steerList(l, len(b.Regions)))
 	}
@@ -210,8 +211,8 @@ func poolFamilies(p *steer.PoolConfig) (has [2]bool) {
 }
 
 // canonical writes a value so that equal meanings, and only those, are equal:
-// without the places in files it was written at.
-func canonical(v any) []byte {
+// without the places in files it was written at, and without the named fields.
+func canonical(v any, without ...string) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // plain data of our own
@@ -220,7 +221,7 @@ func canonical(v any) []byte {
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		panic(err)
 	}
-	strip(tree)
+	strip(tree, without)
 	out, err := json.Marshal(tree)
 	if err != nil {
 		panic(err)
@@ -228,8 +229,8 @@ func canonical(v any) []byte {
 	return out
 }
 
-// strip removes the fields of config.Pos.
-func strip(v any) {
+// strip removes the fields of config.Pos and the named ones.
+func strip(v any, without []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		_, file := v["File"]
@@ -238,22 +239,33 @@ func strip(v any) {
 			delete(v, "File")
 			delete(v, "Line")
 		}
+		for _, name := range without {
+			delete(v, name)
+		}
 		for _, e := range v {
-			strip(e)
+			strip(e, without)
 		}
 	case []any:
 		for _, e := range v {
-			strip(e)
+			strip(e, without)
 		}
 	}
 }
 
-// digest is a hash of the meaning of a block.
+// digest is a hash of the meaning of a block. Where an instance keeps its data
+// files has none: what they hold is in the topologies.
 func digest(b *config.Block) uint64 {
 	c := *b
 	c.Warnings = nil
+	c.GeoIP, c.Nets = slices.Clone(b.GeoIP), slices.Clone(b.Nets)
+	for i := range c.GeoIP {
+		c.GeoIP[i].Path = ""
+	}
+	for i := range c.Nets {
+		c.Nets[i].Path = ""
+	}
 	h := fnv.New64a()
-	h.Write(canonical(&c))
+	h.Write(canonical(&c, "File"))
 	return h.Sum64()
 }
 

@@ -46,7 +46,7 @@ type Host struct {
 type Need struct {
 	Input    *topology.Input
 	Topology *topology.Topology
-	pos      []config.Pos // where each of Input.Rules is written
+	rules    *ruleSet // where each of Input.Rules is written
 	lists    []steer.List
 }
 
@@ -69,7 +69,7 @@ func Build(b *config.Block, o Options) (*Plan, error) {
 // Compile makes the plan of a block for data that is loaded already.
 func Compile(b *config.Block, data *Data, o Options) (*Plan, error) {
 	p := &Plan{
-		Block: b, Data: data, Warnings: b.Warnings,
+		Block: b, Data: data, Warnings: slices.Concat(b.Warnings, data.warnings(b)),
 		byName: make(map[string]*Host), wild: make(map[string]*Host), above: make(map[string]bool),
 	}
 	c, err := newCompiler(b, data, p)
@@ -136,8 +136,8 @@ func parent(name string) string {
 
 // addName makes a host known by one of its names.
 func (p *Plan) addName(name string, h *Host) {
-	if under, ok := strings.CutPrefix(name, "*."); ok {
-		p.wild[under] = h
+	if strings.HasPrefix(name, "*.") {
+		p.wild[parent(name)] = h
 	} else {
 		p.byName[name] = h
 	}

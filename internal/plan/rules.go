@@ -11,9 +11,16 @@ import (
 
 // ruleSet is the rules of a block, or a host's own, for the topology.
 type ruleSet struct {
-	rules []topology.Rule
-	pos   []config.Pos // of each rule
-	rest  *topology.Spec
+	rules   []topology.Rule
+	from    []origin // of each rule
+	rest    *topology.Spec
+	restPos config.Pos
+}
+
+// origin is where a rule comes from.
+type origin struct {
+	pos  config.Pos // of its statement
+	file string     // path of the file that its first prefixes are in; empty: none
 }
 
 // compiler turns a block and its data into topologies and hosts.
@@ -59,12 +66,12 @@ func (c *compiler) ruleSet(rules []config.Rule, nets bool) (*ruleSet, error) {
 	for _, r := range rules {
 		spec := c.spec(r)
 		if r.Rest {
-			s.rest = &spec
+			s.rest, s.restPos = &spec, r.Pos
 			continue
 		}
 		for _, m := range c.block.Expand(r.Match) {
 			s.rules = append(s.rules, topology.Rule{Alts: c.alts(m), Spec: spec})
-			s.pos = append(s.pos, r.Pos)
+			s.from = append(s.from, origin{r.Pos, c.fileOf(m)})
 		}
 	}
 	if nets {
@@ -75,14 +82,14 @@ func (c *compiler) ruleSet(rules []config.Rule, nets bool) (*ruleSet, error) {
 	return s, nil
 }
 
-// addNets adds one rule for each distinct list of the nets files. A prefix that
+// addNets adds one rule for each distinct list of each nets file. A prefix that
 // is written twice with different lists is an error.
 func (c *compiler) addNets(s *ruleSet) error {
 	written := make(map[netip.Prefix]string)
 	for i, r := range s.rules {
 		if len(r.Alts) == 1 && r.Alts[0].Kind == topology.Prefix {
 			for _, p := range r.Alts[0].Prefixes {
-				written[p] = s.pos[i].String()
+				written[p] = s.from[i].pos.String()
 			}
 		}
 	}
@@ -99,7 +106,7 @@ func (c *compiler) addNets(s *ruleSet) error {
 					return fmt.Errorf("%s: unknown region %q: expected one of %s", at, name, c.regionNames())
 				}
 			}
-			key := strings.Join(line.Words, " ")
+			key := strings.Join(append([]string{n.Path}, line.Words...), " ")
 			i, ok := byList[key]
 			if !ok {
 				i = len(s.rules)
@@ -108,13 +115,23 @@ func (c *compiler) addNets(s *ruleSet) error {
 					Alts: []topology.Alt{{Kind: topology.Prefix}},
 					Spec: topology.Spec{Order: c.ids(line.Words)},
 				})
-				s.pos = append(s.pos, n.Pos)
+				s.from = append(s.from, origin{n.Pos, c.data.path(n.Path)})
 			}
 			alt := &s.rules[i].Alts[0]
 			alt.Prefixes = append(alt.Prefixes, line.Prefix)
 		}
 	}
 	return nil
+}
+
+// fileOf is the path of the first file of prefixes in a match.
+func (c *compiler) fileOf(m config.Match) string {
+	for _, a := range m.Alts {
+		if a.Kind == config.AltFile {
+			return c.data.path(a.File)
+		}
+	}
+	return ""
 }
 
 func (c *compiler) regionNames() string {

@@ -34,12 +34,12 @@ func (q *query) decide() Decision {
 		d.Outcome = OutcomeNoFamily // true for everybody, so for scope 0
 		return d
 	}
-	d.Scope, _ = h.scope(q.client)
 	l := &h.lists[q.client.List]
 	if l.Refuse {
-		d.Outcome = OutcomeRefused
+		d.Outcome = OutcomeRefused // no data, which resolvers share whatever its scope
 		return d
 	}
+	d.Scope, _ = h.scope(q.client)
 	q.ask(usable)
 	d.Region, d.FamilyMoved = q.candidate(l)
 	if d.Region == NoRegion && q.declines > 0 {

@@ -31,12 +31,12 @@ const (
 	scopeGrain
 	scopeFixed
 	scopeNoOption
-	scopeNoFamily
+	scopeNoData
 )
 
 // String is the word in a trace.
 func (w scopeWhy) String() string {
-	return [...]string{"block", "grain", "option_ignored", "no_option", "no_family"}[w]
+	return [...]string{"block", "grain", "option_ignored", "no_option", "no_data"}[w]
 }
 
 // keyPrefixes are the one or two prefixes that make up the key of c; the second

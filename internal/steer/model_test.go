@@ -133,16 +133,16 @@ func (m *model) decide() modelDecision {
 		d.outcome = OutcomeNoFamily
 		return d
 	}
+	l := m.cfg.Lists[m.c.List]
+	if l.Refuse {
+		d.outcome = OutcomeRefused
+		return d
+	}
 	if m.c.Source == ECS || m.c.Fixed {
 		d.scope = m.c.Block + m.c.ScopeBase
 		if m.cfg.Spread == Sticky && !m.c.Fixed {
 			d.scope = m.stickyLength() + m.c.ScopeBase
 		}
-	}
-	l := m.cfg.Lists[m.c.List]
-	if l.Refuse {
-		d.outcome = OutcomeRefused
-		return d
 	}
 	order := m.order()
 	first := func(rs []Region, ok func(Region, Family) bool) Region {

@@ -34,7 +34,7 @@ type Trace struct {
 	Shares []TraceShare `json:"shares,omitempty"`
 
 	Scope    int    `json:"scope"`
-	ScopeWhy string `json:"scope_why"` // block, grain, option_ignored, no_option, no_family
+	ScopeWhy string `json:"scope_why"` // block, grain, option_ignored, no_option, no_data
 	TTL      uint32 `json:"ttl"`
 	TTLClass string `json:"ttl_class,omitempty"` // steady, streak, last_resort
 }
@@ -90,8 +90,10 @@ func (q *query) trace(d *Decision, tr *Trace) {
 		Outcome: d.Outcome.String(), Reason: d.Reason.String(), Region: h.regionName(d.Region),
 		FamilyMoved: d.FamilyMoved, Scope: d.Scope, ScopeWhy: why.String(),
 	}
+	if d.Outcome == OutcomeNoFamily || d.Outcome == OutcomeRefused {
+		tr.ScopeWhy = scopeNoData.String()
+	}
 	if d.Outcome == OutcomeNoFamily {
-		tr.ScopeWhy = scopeNoFamily.String()
 		return
 	}
 	l := &h.lists[c.List]

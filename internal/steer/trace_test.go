@@ -105,7 +105,7 @@ func TestTraceIsReset(t *testing.T) {
 	var tr Trace
 	h.Decide(s, nthClient(1), V4, &tr)
 	h.Decide(s, nthClient(1), V6, &tr)
-	if tr.Outcome != "no_family" || tr.Answer != nil || tr.Candidates != nil || tr.ScopeWhy != "no_family" {
+	if tr.Outcome != "no_family" || tr.Answer != nil || tr.Candidates != nil || tr.ScopeWhy != "no_data" {
 		t.Errorf("%+v", tr)
 	}
 }

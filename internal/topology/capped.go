@@ -1,12 +1,17 @@
 package topology
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // capped derives the view that client subnets are looked up in: no block is
 // longer than limit bits. A capped block that would hold several lists takes
 // the one of most of its addresses, of two equals the one at the lower
-// address. If any of it is special, so is the capped block.
-func capped(family int, blocks []block, limit int, cells *interner[final]) []block {
+// address. If any of it is fenced, only the lists of fenced addresses count: a
+// fence holds for all it names, and may hold for their neighbours. If any of it
+// is special, so is the capped block.
+func capped(family int, blocks []block, limit int, cells *interner[final], lists []List) []block {
 	if !longerThan(blocks, limit) {
 		return blocks
 	}
@@ -23,7 +28,7 @@ func capped(family int, blocks []block, limit int, cells *interner[final]) []blo
 		for j < len(blocks) && start.covers(limit, blocks[j].start) {
 			j++
 		}
-		out = append(out, block{start, uint8(limit), majority(blocks[i:j], widths[family], limit, cells)})
+		out = append(out, block{start, uint8(limit), majority(blocks[i:j], widths[family], cells, lists)})
 		i = j
 	}
 	same := func(vals []uint32, _ key, _ int) uint32 { return vals[0] }
@@ -42,16 +47,20 @@ func longerThan(blocks []block, limit int) bool {
 }
 
 // majority picks the value for the blocks of one capped block.
-func majority(blocks []block, width, limit int, cells *interner[final]) uint32 {
+func majority(blocks []block, width int, cells *interner[final], lists []List) uint32 {
 	type tally struct {
 		list   uint32
-		hi, lo uint64 // addresses, at most 2^(width-limit)
+		hi, lo uint64 // addresses
 	}
 	var tallies []tally
 	var barrier uint32
+	fenced := slices.ContainsFunc(blocks, func(b block) bool { return lists[cells.values[b.val].list].Fenced })
 	for _, b := range blocks {
 		f := cells.values[b.val]
 		barrier = max(barrier, f.barrier)
+		if fenced && !lists[f.list].Fenced {
+			continue
+		}
 		i := 0
 		for i < len(tallies) && tallies[i].list != f.list {
 			i++

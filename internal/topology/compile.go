@@ -38,7 +38,7 @@ func Compile(in *Input) (*Topology, error) {
 		if c.err != nil {
 			return nil, c.err
 		}
-		ecs[f] = capped(f, full[f], limits[f], cells)
+		ecs[f] = capped(f, full[f], limits[f], cells, c.orders.lists)
 	}
 	if len(c.orders.lists) > maxLists {
 		return nil, fmt.Errorf("%d distinct candidate lists are too many (at most %d): lower depth", len(c.orders.lists), maxLists)

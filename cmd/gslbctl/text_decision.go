@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/seed-945f90c5/gslb/internal/steer"
+)
+
+// printDecision writes the candidates of one family and what followed.
+func printDecision(w io.Writer, d *steer.Trace) {
+	if d.Outcome == steer.OutcomeNoFamily.String() {
+		return
+	}
+	fmt.Fprintf(w, "  %s\n", record(d))
+	width := 0
+	for _, c := range d.Candidates {
+		width = max(width, len(c.Region))
+	}
+	for _, c := range d.Candidates {
+		fmt.Fprintf(w, "    %-*s  %s\n", width, c.Region, candidateText(&c))
+		for _, e := range c.Endpoints {
+			fmt.Fprintf(w, "    %-*s    %s\n", width, "", endpointText(&e))
+		}
+	}
+	if d.FamilyMoved {
+		row(w, "  family", "this family alone goes elsewhere: a candidate before is usable for the other")
+	}
+	for _, s := range d.Shares {
+		row(w, "  share", "%d of %d: %s %s", s.Part, s.Of, s.Region, joined(s.Answer))
+	}
+	if d.LastResort != "" {
+		row(w, "  last resort", "%s: no candidate is usable", d.LastResort)
+	}
+	if len(d.Candidates) > 0 {
+		row(w, "  spread", "%s", spreadText(d))
+	}
+	if d.Outcome == steer.OutcomeRefused.String() {
+		row(w, "  scope", "0: resolvers share negative answers between clients")
+	} else {
+		row(w, "  scope", "%d: %s", d.Scope, scopeTexts[d.ScopeWhy])
+	}
+	if d.TTLClass != "" {
+		row(w, "  ttl", "%d: %s", d.TTL, ttlTexts[d.TTLClass])
+	}
+}
+
+// candidateText says what became of a candidate.
+func candidateText(c *steer.TraceCandidate) string {
+	text := map[string]string{
+		"chosen": "CHOSEN", "shared": "takes turns with the chosen", "next": "next in line", "passed": "passed over",
+	}[c.Status]
+	if c.Why != "" {
+		text += ": " + whyTexts[c.Why]
+	}
+	switch c.Tier {
+	case "split":
+		text += fmt.Sprintf(", weight %d", c.Weight)
+	case "standby":
+		text += ", standby"
+	case "last_resort":
+		text += ", named by the last resort"
+	}
+	if c.OtherFamily {
+		text += ", usable for the other family"
+	}
+	return text
+}
+
+var whyTexts = map[string]string{
+	"no_pool": "no pool", "no_family": "no endpoint of this family", "drained": "drained", "down": "down",
+	"min_healthy": "fewer are up than min_healthy", "fenced": "outside the fence",
+}
+
+func endpointText(e *steer.TraceEndpoint) string {
+	text := fmt.Sprintf("%s  %s", e.Addr, e.Verdict)
+	if e.Reason != "" && e.Reason != "written "+e.Verdict {
+		text += " (" + e.Reason + ")"
+	}
+	if e.Streak {
+		text += ", changing"
+	}
+	if e.Weight != 1 {
+		text += fmt.Sprintf(", weight %d", e.Weight)
+	}
+	if e.Answered {
+		text += ", answered"
+	}
+	return text
+}
+
+// spreadText says what choices are made by.
+func spreadText(d *steer.Trace) string {
+	if len(d.Key) == 0 {
+		return d.Spread + ": in turn, the above is only the next"
+	}
+	keys := make([]string, len(d.Key))
+	for i, k := range d.Key {
+		keys[i] = printed(k)
+	}
+	return fmt.Sprintf("%s: choices by the hash of %s", d.Spread, strings.Join(keys, " and "))
+}
+
+var scopeTexts = map[string]string{
+	"block":          "as long as the block",
+	"grain":          "the grain of spread sticky, within the block",
+	"option_ignored": "the special-purpose block whose client subnets are ignored",
+	"no_option":      "no client subnet counts",
+}
+
+var ttlTexts = map[string]string{
+	"steady": "steady", "streak": "shortened, an endpoint is changing", "last_resort": "the floor, for the last resort",
+}

@@ -3,6 +3,7 @@ package gslb
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,7 @@ func (b *belowWriter) WriteMsg(reply *dns.Msg) error {
 		m.Rcode = dns.RcodeSuccess
 	}
 	b.cut(&m)
+	b.clamp(&m)
 	b.setOPT(&m)
 	return b.ResponseWriter.WriteMsg(&m)
 }
@@ -94,6 +96,23 @@ func (b *belowWriter) cut(m *dns.Msg) {
 		m.Answer, m.Ns, m.Rcode = kept, nil, dns.RcodeSuccess
 		m.Extra = nil
 		return
+	}
+}
+
+// clamp lowers the SOA's TTL of a negative to its MINIMUM (RFC 2308, section 5),
+// as in our own negatives: one zone has one negative TTL.
+func (b *belowWriter) clamp(m *dns.Msg) {
+	if len(m.Answer) > 0 || b.role == foreign {
+		return
+	}
+	for i, rr := range m.Ns {
+		soa, ok := rr.(*dns.SOA)
+		if ok && soa.Hdr.Ttl > soa.Minttl {
+			m.Ns = slices.Clone(m.Ns)
+			soa = dns.Copy(soa).(*dns.SOA)
+			soa.Hdr.Ttl = soa.Minttl
+			m.Ns[i] = soa
+		}
 	}
 }
 
@@ -202,5 +221,7 @@ func lookupSOA(ctx context.Context, next plugin.Handler, zone string) *dns.SOA {
 // loopbackWriter stands for the client of a look-up of our own.
 type loopbackWriter struct{ dns.ResponseWriter }
 
-func (loopbackWriter) LocalAddr() net.Addr  { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
-func (loopbackWriter) RemoteAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
+func (loopbackWriter) LocalAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
+func (loopbackWriter) RemoteAddr() net.Addr {
+	return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53}
+}

@@ -20,6 +20,7 @@ const watchEvery = 5 * time.Second
 
 // dataFiles is what an instance keeps of its data files, besides their content.
 type dataFiles struct {
+	server  string
 	view    string
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -31,7 +32,9 @@ type dataFiles struct {
 
 // use takes a plan into service.
 func (g *GSLB) use(p *plan.Plan, loaded time.Time, took time.Duration) {
-	g.live.Store(&state{plan: p, snapshots: snapshots(p)})
+	g.writing.Lock()
+	g.live.Store(&state{plan: p, snapshots: p.Snapshots(g.verdict)})
+	g.writing.Unlock()
 	g.files.mu.Lock()
 	g.files.loaded, g.files.took = loaded, took
 	g.files.mu.Unlock()
@@ -93,8 +96,20 @@ func (g *GSLB) reloadFile(path string) error {
 	}
 	took := time.Since(began)
 	g.use(p, began, took)
+	g.keepData()
 	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
 	return nil
+}
+
+// keepData copies the data files in use into the state directory.
+func (g *GSLB) keepData() {
+	dir := g.stateDir()
+	if dir == "" {
+		return
+	}
+	if err := g.live.Load().plan.Data.Keep(dir); err != nil {
+		log.Errorf("Data files can't be copied to the state directory: %v", err)
+	}
 }
 
 // describe tells the size of a plan.
@@ -125,19 +140,19 @@ func (g *GSLB) publish() {
 	g.files.mu.Lock()
 	defer g.files.mu.Unlock()
 	p := g.live.Load().plan
-	zone, view := strings.Join(g.zones, " "), g.files.view
-	planInfo.WithLabelValues(zone, view, fmt.Sprintf("%016x", p.Digest)).Set(1)
-	topologySeconds.WithLabelValues(zone, view).Set(g.files.took.Seconds())
+	zone, server, view := strings.Join(g.zones, " "), g.files.server, g.files.view
+	planInfo.WithLabelValues(zone, server, view, fmt.Sprintf("%016x", p.Digest)).Set(1)
+	topologySeconds.WithLabelValues(zone, server, view).Set(g.files.took.Seconds())
 	lists := 0
 	for _, n := range p.Needs {
 		s := n.Topology.Stats()
 		lists += s.Lists
-		topologyBlocks.WithLabelValues(zone, view, "v4", "client_subnet").Add(float64(s.ECS4))
-		topologyBlocks.WithLabelValues(zone, view, "v6", "client_subnet").Add(float64(s.ECS6))
-		topologyBlocks.WithLabelValues(zone, view, "v4", "transport").Add(float64(s.Full4))
-		topologyBlocks.WithLabelValues(zone, view, "v6", "transport").Add(float64(s.Full6))
+		topologyBlocks.WithLabelValues(zone, server, view, "v4", "client_subnet").Add(float64(s.ECS4))
+		topologyBlocks.WithLabelValues(zone, server, view, "v6", "client_subnet").Add(float64(s.ECS6))
+		topologyBlocks.WithLabelValues(zone, server, view, "v4", "transport").Add(float64(s.Full4))
+		topologyBlocks.WithLabelValues(zone, server, view, "v6", "transport").Add(float64(s.Full6))
 	}
-	topologyLists.WithLabelValues(zone, view).Set(float64(lists))
+	topologyLists.WithLabelValues(zone, server, view).Set(float64(lists))
 	for kind, info := range p.Data.Databases() {
 		databaseBuilt.WithLabelValues(kind, info.Path).Set(float64(info.BuildTime.Unix()))
 		databaseLoaded.WithLabelValues(kind, info.Path).Set(float64(g.files.loaded.Unix()))
@@ -145,6 +160,9 @@ func (g *GSLB) publish() {
 		databaseNetworks.WithLabelValues(kind, info.Path).Set(float64(info.Networks))
 	}
 	for _, f := range p.Data.Files() {
+		for _, result := range []string{"success", "error"} {
+			fileReloads.WithLabelValues(f.Path, result)
+		}
 		failing := 0.0
 		if g.files.failing[f.Path] {
 			failing = 1

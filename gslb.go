@@ -6,6 +6,7 @@ package gslb
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"github.com/coredns/coredns/core/dnsserver"
@@ -32,6 +33,8 @@ type GSLB struct {
 	labels  labels
 	options plan.Options
 	files   dataFiles
+	health  health
+	writing sync.Mutex // held by those who replace live
 }
 
 var (

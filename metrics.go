@@ -50,16 +50,16 @@ var (
 var (
 	planInfo = gauge("plan_info",
 		"Always 1; digest is equal on all instances that decide alike.",
-		"zone", "view", "digest")
+		"zone", "server", "view", "digest")
 	topologyBlocks = gauge("topology_blocks",
 		"Blocks that clients are told apart by.",
-		"zone", "view", "family", "lookup")
+		"zone", "server", "view", "family", "lookup")
 	topologyLists = gauge("topology_lists",
 		"Distinct candidate lists.",
-		"zone", "view")
+		"zone", "server", "view")
 	topologySeconds = gauge("topology_build_seconds",
 		"Time the last compilation of the topology took.",
-		"zone", "view")
+		"zone", "server", "view")
 	databaseBuilt = gauge("database_build_timestamp_seconds",
 		"When the maker of the location database in use built it.",
 		"kind", "file")
@@ -101,7 +101,7 @@ type hostCounters struct {
 const (
 	subnetAbsent = iota
 	subnetUsed
-	subnetIgnored // SOURCE 0, special-purpose space, or not believed
+	subnetIgnored // SOURCE 0, special-purpose space, not believed, or ecs off
 	subnetStates
 )
 
@@ -172,7 +172,7 @@ func (g *GSLB) observe(ctx context.Context, q *query, h *plan.Host, c *steer.Cli
 		host.familyMoved.Inc()
 	}
 	switch {
-	case !q.subnet.present:
+	case !q.subnet.present && !q.unheeded:
 		counters.subnets[subnetAbsent].Inc()
 	case c.Source == steer.ECS:
 		counters.subnets[subnetUsed].Inc()

@@ -81,7 +81,7 @@ func TestStateMetrics(t *testing.T) {
 	g.files.view = "inside"
 	gen := &generation{}
 	running.start(gen, g)
-	if got := testutil.ToFloat64(topologyBlocks.WithLabelValues("example.com.", "inside", "v4", "client_subnet")); got < 24 {
+	if got := testutil.ToFloat64(topologyBlocks.WithLabelValues("example.com.", "", "inside", "v4", "client_subnet")); got < 24 {
 		t.Errorf("%v blocks", got)
 	}
 	if n := testutil.CollectAndCount(planInfo); n != 1 {

@@ -17,6 +17,7 @@ type query struct {
 	edns      bool // the request had an OPT record
 	do        bool // and it asked for DNSSEC records
 	subnet    clientSubnet
+	unheeded  bool // it had a client subnet, but the block says ecs off
 	transport netip.Addr
 	zone      string // the longest zone of ours that holds the name; empty: none
 }
@@ -45,6 +46,7 @@ func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg) (q query, rcode int) 
 		subnet, err := readSubnet(opt)
 		switch {
 		case g.block.ECS.Off: // as if the option were unknown to us
+			q.unheeded = subnet.present || err != nil
 		case err == nil:
 			q.subnet = subnet
 		case q.zone != "":

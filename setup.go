@@ -1,8 +1,6 @@
 package gslb
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,15 +21,27 @@ func setup(c *caddy.Controller) error {
 		return plugin.Error(name, err)
 	}
 	gen := generationOf(c)
+	gen.loaded = append(gen.loaded, g)
 	server := dnsserver.GetConfig(c)
 
 	// Handlers of the whole block are known only now, and so is the view.
 	c.OnStartup(func() error {
 		g.files.view = server.ViewName
-		if err := g.checkNeighbours(server); err != nil {
+		g.files.server = serverName(server)
+		words := siblings(gen, g.block)
+		if words == nil { // no Corefile to read them from: what can be seen without
+			words = handlersOf(server)
+		}
+		if err := checkOrder(dnsserver.Directives, words); err != nil {
 			return plugin.Error(name, err)
 		}
-		running.start(gen, g)
+		if err := g.checkNeighbours(words); err != nil {
+			return plugin.Error(name, err)
+		}
+		if err := running.start(gen, g); err != nil {
+			return plugin.Error(name, err)
+		}
+		g.keepData()
 		p := g.live.Load().plan
 		log.Infof("Zone %s: %s", g.zones, describe(p, g.files.took))
 		return nil
@@ -71,12 +81,17 @@ func parse(c *caddy.Controller) (*GSLB, error) {
 
 // newGSLB compiles a block.
 func newGSLB(block *config.Block, root string) (*GSLB, error) {
-	g := &GSLB{zones: block.Zones, block: block, options: plan.Options{Root: root, Prepare: prepare}}
-	g.files.failing = make(map[string]bool)
 	began := time.Now()
+	g := &GSLB{zones: block.Zones, block: block, options: plan.Options{Root: root, Prepare: prepare}}
+	g.options.LastGood = plan.LastGood{InService: running.data(), Dir: g.stateDir(), Now: began}
+	g.files.failing = make(map[string]bool)
 	p, err := plan.Build(block, g.options)
 	if err != nil {
 		return nil, err
+	}
+	g.options.LastGood = plan.LastGood{}
+	for path := range p.Data.Stale {
+		g.files.failing[path] = true
 	}
 	g.use(p, began, time.Since(began))
 	for _, w := range p.Warnings {
@@ -103,57 +118,4 @@ func serving(gen *generation) bool {
 	return slices.ContainsFunc(caddy.Instances(), func(i *caddy.Instance) bool {
 		return i.Storage[generationKey{}] == gen
 	})
-}
-
-// checkNeighbours refuses what can't work together with the other plugins of
-// the server block, and warns of what works badly.
-func (g *GSLB) checkNeighbours(server *dnsserver.Config) error {
-	has := func(plugin string) bool { return server.Handler(plugin) != nil }
-	if err := checkOrder(dnsserver.Directives, has); err != nil {
-		return err
-	}
-	if err := g.block.CheckNeighbours(has); err != nil {
-		return err
-	}
-	if g.block.Fallthrough != nil && g.Next == nil {
-		log.Warningf("%s: no plugin follows that fallthrough could ask", g.block.Fallthrough.Pos)
-	}
-	if sets := 3 * g.live.Load().plan.MaxSets(); has("dnssec") && sets > dnssecCapacity {
-		log.Warningf("Up to %d signed answers are possible, more than the %d signatures that dnssec keeps: set its cache_capacity to at least %d",
-			sets, dnssecCapacity, sets)
-	}
-	for _, zone := range g.zones {
-		if !g.falls(zone) || g.below.get(context.Background(), g, zone) == nil {
-			continue
-		}
-		if pos, word, written := g.block.Authority(); written {
-			return fmt.Errorf("%s: %s is written, but a plugin below answers the SOA of %s: remove one of them", pos, word, zone)
-		}
-	}
-	return nil
-}
-
-// dnssecCapacity is how many signatures dnssec keeps unless told otherwise.
-const dnssecCapacity = 10000
-
-// checkOrder holds the place of our directive in the build, as far as the
-// plugins of this server block depend on it.
-func checkOrder(directives []string, has func(string) bool) error {
-	ours := slices.Index(directives, name)
-	for i, d := range directives {
-		if !has(d) {
-			continue
-		}
-		switch d {
-		case "cache", "dnssec", "loadbalance", "rewrite", "acl":
-			if i > ours {
-				return fmt.Errorf("this build runs %s before %s, expected after it: in plugin.cfg, put %s right after dnssec", name, d, name)
-			}
-		case "minimal", "template", "hosts", "file", "auto", "secondary", "etcd", "forward", "whoami":
-			if i < ours {
-				return fmt.Errorf("this build runs %s after %s, expected before it: in plugin.cfg, put %s right after dnssec", name, d, name)
-			}
-		}
-	}
-	return nil
 }

@@ -14,6 +14,9 @@ func (g *GSLB) whoami(w dns.ResponseWriter, q *query, s *state) (int, error) {
 	var subnet netip.Prefix
 	ecs := "none"
 	scope := 0
+	if q.unheeded {
+		ecs = "ignored (ecs off)"
+	}
 	if q.subnet.present {
 		ecs = fmt.Sprintf("%s/%d", q.subnet.addr, q.subnet.source)
 		if q.subnet.addr == nil {

@@ -16,9 +16,9 @@ import (
 // serverBlock is a server block of a Corefile, as far as it concerns us.
 type serverBlock struct {
 	keys   []key
-	view   string // name of its view; empty: it takes every query
-	has    func(plugin string) bool
-	tokens []config.Token // of gslb; empty: it has none
+	view   string              // name of its view; empty: it takes every query
+	words  map[string][]string // of every directive
+	tokens []config.Token      // of gslb; empty: it has none
 	root   string
 }
 
@@ -44,7 +44,7 @@ func readCorefile(path string) ([]serverBlock, error) {
 	found := false
 	for _, b := range parsed {
 		s := serverBlock{
-			has:    func(plugin string) bool { return len(b.Tokens[plugin]) > 0 },
+			words:  wordsOf(b.Tokens),
 			view:   argument(b.Tokens["view"], 1),
 			root:   argument(b.Tokens["root"], -1), // of several lines the last counts,
 			tokens: tokensOf(path, b.Tokens["gslb"]),
@@ -70,6 +70,16 @@ func argument(tokens []caddyfile.Token, i int) string {
 		return ""
 	}
 	return tokens[i].Text
+}
+
+func wordsOf(tokens map[string][]caddyfile.Token) map[string][]string {
+	words := make(map[string][]string, len(tokens))
+	for directive, ts := range tokens {
+		for _, t := range ts {
+			words[directive] = append(words[directive], t.Text)
+		}
+	}
+	return words
 }
 
 func tokensOf(path string, from []caddyfile.Token) []config.Token {
@@ -121,9 +131,10 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	if err := block.CheckNeighbours(s.has); err != nil {
+	if err := block.CheckNeighbours(s.words); err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
+	p.Warnings = append(p.Warnings, block.NeighbourWarnings(s.words, p.MaxSets())...)
 	return p, nil
 }
 

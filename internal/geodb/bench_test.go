@@ -87,7 +87,7 @@ func BenchmarkReadPrefixes(b *testing.B) {
 	data := []byte(text.String())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parsePrefixes("nets", data, WithWords); err != nil {
+		if _, err := ParsePrefixes("nets", data, WithWords); err != nil {
 			b.Fatal(err)
 		}
 	}

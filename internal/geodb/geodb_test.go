@@ -128,7 +128,7 @@ func TestCheckShrink(t *testing.T) {
 		old, next int
 		ok        bool
 	}{{10, 10, true}, {10, 5, true}, {10, 4, false}, {11, 5, false}, {11, 6, true}, {1, 0, false}, {0, 0, true}, {5, 500, true}} {
-		err := CheckShrink(Info{Path: "old", Networks: test.old}, Info{Path: "new.mmdb", Networks: test.next})
+		err := CheckShrink("new.mmdb", "networks", test.old, test.next)
 		if (err == nil) != test.ok {
 			t.Errorf("CheckShrink(%d, %d) = %v", test.old, test.next, err)
 		}

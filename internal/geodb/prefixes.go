@@ -41,11 +41,13 @@ func ReadPrefixes(path string, words Words) (lines []PrefixLine, hash uint64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	lines, err = parsePrefixes(path, data, words)
+	lines, err = ParsePrefixes(path, data, words)
 	return lines, xxhash.Sum64(data), err
 }
 
-func parsePrefixes(name string, data []byte, words Words) ([]PrefixLine, error) {
+// ParsePrefixes is ReadPrefixes for a file's content; name stands for its path
+// in errors.
+func ParsePrefixes(name string, data []byte, words Words) ([]PrefixLine, error) {
 	size := bytes.Count(data, []byte("\n")) + 1
 	lines := make([]PrefixLine, 0, size)
 	written := make(map[netip.Prefix]int, size)

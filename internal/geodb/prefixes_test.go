@@ -65,7 +65,7 @@ func TestPrefixErrors(t *testing.T) {
 		{"long line", "192.0.2.0/24 " + strings.Repeat("x", maxLine), WithWords, "nets:1: line of 4109 bytes, expected at most 4096"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := parsePrefixes("nets", []byte(test.text), test.words)
+			_, err := ParsePrefixes("nets", []byte(test.text), test.words)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)
@@ -97,7 +97,7 @@ func TestPrefixesRoundTrip(t *testing.T) {
 			fmt.Fprintf(&text, "%s r%d\n", p, random.IntN(3))
 		}
 	}
-	lines, err := parsePrefixes("nets", []byte(text.String()), WithWords)
+	lines, err := ParsePrefixes("nets", []byte(text.String()), WithWords)
 	if err != nil || len(lines) != len(want) {
 		t.Fatalf("%d lines of %d, %v", len(lines), len(want), err)
 	}
@@ -114,7 +114,7 @@ func FuzzPrefixes(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, words bool) {
-		lines, err := parsePrefixes("fuzz", data, Words(words))
+		lines, err := ParsePrefixes("fuzz", data, Words(words))
 		if err != nil && !strings.HasPrefix(err.Error(), "fuzz:") {
 			t.Errorf("error %q doesn't name the file", err)
 		}

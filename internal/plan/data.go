@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,9 @@ import (
 
 // Data is the content of the data files of a block, immutable once loaded.
 type Data struct {
+	// Stale is why files can't be used whose last good content is in use.
+	Stale map[string]error
+
 	root  string
 	dbs   map[string]*database
 	lists map[string]*prefixList
@@ -39,18 +43,18 @@ type prefixList struct {
 }
 
 // load reads every data file that the block names. Relative paths are under
-// root.
-func load(b *config.Block, root string) (*Data, error) {
-	d := &Data{root: root, dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+// root. For a file that can't be used its last good content is, if there is any.
+func load(b *config.Block, root string, last *LastGood) (*Data, error) {
+	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
 	for _, g := range b.GeoIP {
-		db, err := openDatabase(d.path(g.Path), geodb.Kind(g.Kind), g.Optional)
+		db, err := d.openDatabase(d.path(g.Path), geodb.Kind(g.Kind), g.Optional, last)
 		if err != nil {
 			return nil, fmt.Errorf("%s: geoip %s: %w", g.Pos, g.Kind, err)
 		}
 		d.dbs[string(g.Kind)] = db
 	}
 	for _, n := range b.Nets {
-		if err := d.readList(n.Pos, n.Path, geodb.WithWords); err != nil {
+		if err := d.readList(n.Pos, n.Path, geodb.WithWords, last); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +62,7 @@ func load(b *config.Block, root string) (*Data, error) {
 	eachMatch(b, func(m config.Match) {
 		for _, a := range m.Alts {
 			if a.Kind == config.AltFile && err == nil {
-				err = d.readList(m.Pos, a.File, geodb.NoWords)
+				err = d.readList(m.Pos, a.File, geodb.NoWords, last)
 			}
 		}
 	})
@@ -66,23 +70,33 @@ func load(b *config.Block, root string) (*Data, error) {
 }
 
 // path puts a relative path under the root.
-func (d *Data) path(p string) string {
-	if filepath.IsAbs(p) || d.root == "" {
-		return p
+func (d *Data) path(p string) string { return Join(d.root, p) }
+
+// Join puts a relative path under a root; an empty root is the working
+// directory.
+func Join(root, path string) string {
+	if filepath.IsAbs(path) || root == "" {
+		return path
 	}
-	return filepath.Join(d.root, p)
+	return filepath.Join(root, path)
 }
 
-func openDatabase(path string, kind geodb.Kind, optional bool) (*database, error) {
-	d := &database{kind: kind, path: path, optional: optional}
+func (d *Data) openDatabase(path string, kind geodb.Kind, optional bool, last *LastGood) (*database, error) {
 	db, err := geodb.Open(path, kind)
-	switch {
-	case err == nil:
-		d.db, d.topo = db, convertDatabase(db)
-	case !optional || !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+	if err != nil {
+		if optional && errors.Is(err, fs.ErrNotExist) {
+			return &database{kind: kind, path: path, optional: true}, nil
+		}
+		if db = last.database(path, kind); db == nil {
+			return nil, missing(path, err)
+		}
+		d.Stale[path] = err
 	}
-	return d, nil
+	return newDatabase(path, kind, optional, db), nil
+}
+
+func newDatabase(path string, kind geodb.Kind, optional bool, db *geodb.DB) *database {
+	return &database{kind: kind, path: path, optional: optional, db: db, topo: convertDatabase(db)}
 }
 
 func convertDatabase(db *geodb.DB) *topology.Database {
@@ -96,7 +110,7 @@ func convertDatabase(db *geodb.DB) *topology.Database {
 	return t
 }
 
-func (d *Data) readList(pos config.Pos, file string, words geodb.Words) error {
+func (d *Data) readList(pos config.Pos, file string, words geodb.Words, last *LastGood) error {
 	path := d.path(file)
 	if l := d.lists[path]; l != nil {
 		if l.words != words {
@@ -105,34 +119,38 @@ func (d *Data) readList(pos config.Pos, file string, words geodb.Words) error {
 		return nil
 	}
 	lines, hash, err := geodb.ReadPrefixes(path, words)
+	list := &prefixList{path, words, lines, hash}
 	if err != nil {
-		return fmt.Errorf("%s: %w", pos, err)
+		if list = last.list(path, words); list == nil {
+			return fmt.Errorf("%s: %w", pos, missing(path, err))
+		}
+		d.Stale[path] = err
 	}
-	d.lists[path] = &prefixList{path, words, lines, hash}
+	d.lists[path] = list
 	return nil
 }
 
 // Reload reads one file again, by the path that Files gives, and returns data
-// with its new content; the old data stay as they are. A database that has
-// lost more than half of its networks is an error.
+// with its new content; the old data stay as they are. A file that has lost
+// more than half of its networks or prefixes is an error.
 func (d *Data) Reload(path string) (*Data, error) {
-	next := &Data{root: d.root, dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	next := &Data{root: d.root, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	delete(next.Stale, path)
 	for k, old := range d.dbs {
 		next.dbs[k] = old
 		if old.path != path {
 			continue
 		}
-		db, err := openDatabase(path, old.kind, false)
+		db, err := geodb.Open(path, old.kind)
 		if err != nil {
 			return nil, err
 		}
 		if old.db != nil {
-			if err := geodb.CheckShrink(old.db.Info(), db.db.Info()); err != nil {
+			if err := geodb.CheckShrink(path, "networks", old.db.Info().Networks, db.Info().Networks); err != nil {
 				return nil, err
 			}
 		}
-		db.optional = old.optional
-		next.dbs[k] = db
+		next.dbs[k] = newDatabase(path, old.kind, old.optional, db)
 	}
 	for k, old := range d.lists {
 		next.lists[k] = old
@@ -140,6 +158,9 @@ func (d *Data) Reload(path string) (*Data, error) {
 			continue
 		}
 		lines, hash, err := geodb.ReadPrefixes(path, old.words)
+		if err == nil {
+			err = geodb.CheckShrink(path, "prefixes", len(old.lines), len(lines))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -205,14 +226,26 @@ func (d *Data) prefixes(file string) []netip.Prefix {
 	return ps
 }
 
-// warnings tells of the files with prefixes that client subnets are not told
-// apart by, one for each place that uses such a file.
+// warnings tells of files that are not what they should be: those whose last
+// good content is in use, those without a line, and those with prefixes that
+// client subnets are not told apart by; one for each place that uses the file.
 func (d *Data) warnings(b *config.Block) (ws []config.Warning) {
-	if b.ECS.Off {
-		return nil
+	for _, g := range b.GeoIP {
+		if err := d.Stale[d.path(g.Path)]; err != nil {
+			ws = append(ws, config.Warning{Pos: g.Pos, Text: fmt.Sprintf("the last good content of %s is in use: %v", g.Path, err)})
+		}
 	}
 	warn := func(pos config.Pos, file string) {
+		if err := d.Stale[d.path(file)]; err != nil {
+			ws = append(ws, config.Warning{Pos: pos, Text: fmt.Sprintf("the last good content of %s is in use: %v", file, err)})
+		}
 		long, lines := 0, d.lists[d.path(file)].lines
+		if len(lines) == 0 {
+			ws = append(ws, config.Warning{Pos: pos, Text: file + " has no prefix, so nothing matches it"})
+		}
+		if b.ECS.Off {
+			return
+		}
 		for _, line := range lines {
 			limit := b.ECS.Max6
 			if line.Prefix.Addr().Is4() {

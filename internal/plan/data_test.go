@@ -73,7 +73,7 @@ func TestReload(t *testing.T) {
 		{"nets change", nets, "203.0.113.0/24 us eu\n", "", "203.0.113.0/24", "us"},
 		{"nets break", nets, "203.0.113.0/24\n", "expected \"PREFIX REGION…\"", "203.0.113.0/24", "us"},
 		{"nets name a region that is none", nets, "203.0.113.0/24 eu\n192.0.2.0/24 mars\n", "unknown region \"mars\"", "203.0.113.0/24", "us"},
-		{"nets are empty", nets, "# nothing\n", "", "203.0.113.0/24", "us"},
+		{"nets are empty", nets, "# nothing\n", "less than half", "203.0.113.0/24", "us"},
 		{"nets as at first", nets, "203.0.113.0/24 eu\n", "", "203.0.113.0/24", "eu"},
 	} {
 		if step.path != "" {

@@ -77,9 +77,9 @@ func (h *Host) listWhy(p *Plan, found *topology.Client, addr netip.Addr, why *to
 	l := ListWhy{CandidateList: h.Need.names(list), By: strings.ReplaceAll(string(why.By), " ", "_")}
 	switch why.By {
 	case topology.ByRule:
-		l.Rule = h.Need.ruleWhy(p.Data, addr, why)
+		l.Rule = h.ruleWhy(p.Data, addr, why)
 	case topology.ByRest:
-		l.Rule = &RuleWhy{At: h.Need.rules.restPos.String(), Match: "rest"}
+		l.Rule = &RuleWhy{At: h.rules.restPos.String(), Match: "rest"}
 	case topology.ByFill:
 		l.FilledFrom = why.From
 	}
@@ -139,11 +139,11 @@ func (n *Need) leftOut(l *topology.List) (out []LeftOut) {
 }
 
 // ruleWhy tells which rule matched, and by which of its values.
-func (n *Need) ruleWhy(d *Data, addr netip.Addr, why *topology.Reasons) *RuleWhy {
-	from := n.rules.from[why.Rule]
+func (h *Host) ruleWhy(d *Data, addr netip.Addr, why *topology.Reasons) *RuleWhy {
+	from := h.rules.from[why.Rule]
 	w := &RuleWhy{At: from.pos.String()}
 	var parts []string
-	for _, a := range n.Input.Rules[why.Rule].Alts {
+	for _, a := range h.Need.Input.Rules[why.Rule].Alts {
 		part, prefix := matched(a, addr, why)
 		parts = append(parts, part)
 		if from.file != "" && w.Line == "" && prefix.IsValid() {

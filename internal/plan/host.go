@@ -51,7 +51,7 @@ func (c *compiler) host(cfg *config.Host, prepare func(*config.Host, *steer.Answ
 	for i, p := range cfg.Pools {
 		pools[c.regions[p.Region]] = i
 	}
-	return &Host{Config: cfg, Steer: h, Need: need, pools: pools}, nil
+	return &Host{Config: cfg, Steer: h, Need: need, pools: pools, rules: rules}, nil
 }
 
 // anyone makes the host that has a pool everywhere.
@@ -64,7 +64,7 @@ func (c *compiler) anyone() (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Need: need}, nil
+	return &Host{Need: need, rules: c.common}, nil
 }
 
 // need gives the topology for rules and regions with pools, compiled once.
@@ -89,7 +89,7 @@ func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error
 	if err != nil {
 		return nil, err
 	}
-	n := &Need{Input: in, Topology: t, rules: rules}
+	n := &Need{Input: in, Topology: t}
 	for _, l := range t.Lists {
 		n.lists = append(n.lists, steerList(l, len(b.Regions)))
 	}
@@ -277,3 +277,6 @@ func (p *Plan) digest() uint64 {
 	}
 	return h.Sum64()
 }
+
+// Pooled tells whether the host has a pool in a region.
+func (h *Host) Pooled(r steer.Region) bool { return h.Need.Input.Regions[r].Pooled }

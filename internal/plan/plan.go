@@ -37,8 +37,9 @@ type Host struct {
 	Config *config.Host
 	Steer  *steer.Host
 	Need   *Need
-	Index  int   // in Plan.Hosts
-	pools  []int // by region: index into Config.Pools
+	Index  int      // in Plan.Hosts
+	pools  []int    // by region: index into Config.Pools
+	rules  *ruleSet // where each of Need.Input.Rules is written for this host
 }
 
 // Need is a topology with what it was compiled from. Hosts with the same rules
@@ -46,20 +47,20 @@ type Host struct {
 type Need struct {
 	Input    *topology.Input
 	Topology *topology.Topology
-	rules    *ruleSet // where each of Input.Rules is written
 	lists    []steer.List
 }
 
 // Options are how a plan is built.
 type Options struct {
-	Root string // relative paths are under it; empty: the working directory
+	Root     string // relative paths are under it; empty: the working directory
+	LastGood LastGood
 	// Prepare makes the caller's own form of an answer, see steer.HostConfig.
 	Prepare func(*config.Host, *steer.Answer) any
 }
 
 // Build loads the data files of a block and compiles the plan.
 func Build(b *config.Block, o Options) (*Plan, error) {
-	data, err := load(b, o.Root)
+	data, err := load(b, o.Root, &o.LastGood)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +112,9 @@ func (p *Plan) Find(zone, name string) (h *Host, exists bool) {
 		name = parent(name)
 		if h := p.wild[name]; h != nil {
 			return h, true
+		}
+		if under, ok := strings.CutPrefix(name, "*."); ok && p.wild[under] != nil { // below a wildcard's own name (RFC 4592, section 2.2.1)
+			return nil, false
 		}
 		if p.byName[name] != nil || p.above[name] { // the closest encloser has no wildcard
 			return nil, false

@@ -9,12 +9,18 @@ import (
 // each endpoint.
 func (p *Plan) Snapshots(verdict func(*config.Endpoint) steer.EndpointState) []*steer.Snapshot {
 	all := make([]*steer.Snapshot, len(p.Hosts))
-	for i, h := range p.Hosts {
-		all[i] = h.Steer.NewSnapshot(func(r steer.Region, e int) steer.EndpointState {
-			return verdict(h.Endpoint(r, e))
-		})
+	for i := range p.Hosts {
+		all[i] = p.Snapshot(i, verdict)
 	}
 	return all
+}
+
+// Snapshot gives the state of one host.
+func (p *Plan) Snapshot(index int, verdict func(*config.Endpoint) steer.EndpointState) *steer.Snapshot {
+	h := p.Hosts[index]
+	return h.Steer.NewSnapshot(func(r steer.Region, e int) steer.EndpointState {
+		return verdict(h.Endpoint(r, e))
+	})
 }
 
 // Written is the verdict that the configuration gives an endpoint. Without a

@@ -112,7 +112,7 @@ func TestMaxDownKeepsMinHealthy(t *testing.T) {
 	}
 }
 
-func TestWithoutStandby(t *testing.T) {
+func TestLists(t *testing.T) {
 	cfg := orderHost(Sticky, 50, 1, 1, 1)
 	cfg.Lists = []List{
 		{Order: []Region{0, 1, 2}},
@@ -124,11 +124,12 @@ func TestWithoutStandby(t *testing.T) {
 	h := mustHost(t, cfg)
 	for states, want := range map[string]int{"u u u": 2, "d u u": 3, "u d u": 2, "d d u": 2, "d d d": 0, "u d d": 2} {
 		s := h.NewSnapshot(words(strings.Fields(states)...))
-		if got := h.WithoutStandby(s, V4); got != want {
-			t.Errorf("%s: %d lists without a standby; want %d", states, got, want)
+		without := map[string]int{"d d u": 2, "d d d": 4, "u d d": 2}[states]
+		if none, one := h.Lists(s, V4); one != want || none != without {
+			t.Errorf("%s: %d lists without a candidate and %d with one; want %d and %d", states, none, one, without, want)
 		}
-		if got := h.WithoutStandby(s, V6); got != 0 {
-			t.Errorf("%s: %d lists of a family not offered", states, got)
+		if none, one := h.Lists(s, V6); none+one != 0 {
+			t.Errorf("%s: %d and %d lists of a family not offered", states, none, one)
 		}
 	}
 }

@@ -50,24 +50,30 @@ func (s *Snapshot) Usable(f Family) (n int) {
 	return n
 }
 
-// WithoutStandby is the number of candidate lists that have exactly one usable
-// candidate for family f: if that is lost, the last resort answers.
-func (h *Host) WithoutStandby(s *Snapshot, f Family) (n int) {
+// Lists counts the candidate lists that have no usable candidate for family f,
+// for whose clients the last resort answers, and those that have one alone.
+func (h *Host) Lists(s *Snapshot, f Family) (without, single int) {
 	if !h.offers[f] {
-		return 0
+		return 0, 0
 	}
 	for i := range h.lists {
 		l, left := &h.lists[i], 0
+		if l.Refuse {
+			continue
+		}
 		for _, r := range l.regions() {
 			if s.has(r, usable.of(f)) {
 				left++
 			}
 		}
-		if left == 1 && !l.Refuse {
-			n++
+		switch left {
+		case 0:
+			without++
+		case 1:
+			single++
 		}
 	}
-	return n
+	return without, single
 }
 
 // regionSet is a set of regions.

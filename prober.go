@@ -1,0 +1,194 @@
+package gslb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/plan"
+	"github.com/seed-945f90c5/gslb/internal/probe"
+)
+
+// prober is the scheduler that all instances of a generation share, and with
+// the generation before if their settings are the same: so a reload changes
+// nothing for an endpoint that stays.
+type prober struct {
+	scheduler *probe.Scheduler
+	settings  proberSettings
+	users     int // generations; guarded by the registry
+	store     *probe.Store
+	changed   atomic.Bool // there is news to save
+	cancel    context.CancelFunc
+	saver     sync.WaitGroup
+	isolated  atomic.Bool
+}
+
+// proberSettings are what a scheduler can't change later.
+type proberSettings struct {
+	beacons string
+	dir     string // state directory; empty: none
+}
+
+// How verdicts are saved: soon after they change, and now and then for their age.
+const (
+	saveCheck = time.Second
+	saveAtAll = 30 * time.Second
+	// savedAge is the oldest record that is read back. A check's own limit for a
+	// verdict is far lower; this keeps holds for an operator's word.
+	savedAge = 7 * 24 * time.Hour
+)
+
+// settingsOf are the settings that the instances of a generation ask for, and
+// whether there is anything to probe.
+func settingsOf(instances []*GSLB) (s proberSettings, beacons []probe.Target, checks bool, err error) {
+	var where config.Pos
+	for _, g := range instances {
+		b := g.block
+		checks = checks || len(b.Checks) > 0
+		for _, beacon := range b.Beacons {
+			t := probe.Target{Addr: beacon.Addr(), Port: beacon.Port()}
+			if !slices.Contains(beacons, t) {
+				beacons = append(beacons, t)
+			}
+		}
+		if b.State == nil {
+			continue
+		}
+		dir := g.stateDir()
+		if s.dir != "" && s.dir != dir {
+			return s, nil, false, fmt.Errorf("%s: state %s, but %s says another directory: one process keeps its state in one", b.State.Pos, b.State.Path, where)
+		}
+		s.dir, where = dir, b.State.Pos
+	}
+	slices.SortFunc(beacons, func(a, b probe.Target) int { return cmp.Or(a.Addr.Compare(b.Addr), int(a.Port)-int(b.Port)) })
+	s.beacons = fmt.Sprint(beacons)
+	return s, beacons, checks, nil
+}
+
+// stateDir is the state directory of a block; empty: none.
+func (g *GSLB) stateDir() string {
+	if g.block.State == nil {
+		return ""
+	}
+	return plan.Join(g.options.Root, g.block.State.Path)
+}
+
+// newProber starts a scheduler. known is what another one knows; without it
+// the state directory is read.
+func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[string]probe.Saved) (*prober, error) {
+	p := &prober{settings: s}
+	if s.dir != "" {
+		if err := os.MkdirAll(s.dir, 0o750); err != nil {
+			return nil, fmt.Errorf("state directory: %w: expected one that this process can write to", err)
+		}
+		p.store = probe.NewStore(s.dir)
+		if known == nil {
+			var err error
+			if known, err = p.store.Load(time.Now(), savedAge); err != nil {
+				log.Errorf("Saved verdicts can't be read: %v", err)
+			}
+		}
+	}
+	p.scheduler = probe.NewScheduler(probe.Options{
+		Saved: known, Beacons: beacons,
+		Changed:  func(n probe.Notice) { p.tell(r, n) },
+		Observed: observeProbe,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	if p.store != nil {
+		p.saver.Go(func() { p.keepSaving(ctx) })
+	}
+	return p, nil
+}
+
+// tell brings changed verdicts to the instances, the log and the metrics.
+func (p *prober) tell(r *registry, n probe.Notice) {
+	r.mu.Lock()
+	for _, gen := range r.generations {
+		if gen.prober == p {
+			for _, g := range gen.instances {
+				g.healthChanged(n.Changes)
+			}
+		}
+	}
+	r.mu.Unlock()
+	for _, c := range n.Changes {
+		if c.Old.Verdict == c.New.Verdict {
+			continue
+		}
+		p.changed.Store(true)
+		transitionCount.WithLabelValues(c.Probe.Check().Name, c.New.Verdict.String()).Inc()
+		logTransition(c)
+	}
+	if was := p.isolated.Swap(n.Isolated); was != n.Isolated {
+		if n.Isolated {
+			log.Errorf("Isolated: most endpoints fail and no beacon answers, so it must be us; the last verdicts are held")
+		} else {
+			log.Warningf("No longer isolated: verdicts follow the probes again")
+		}
+	}
+}
+
+// logTransition tells of a changed verdict, but for the first one that an
+// endpoint is up.
+func logTransition(c probe.Change) {
+	if c.New.Verdict == probe.VerdictUp && c.Old.LastAt.IsZero() {
+		return
+	}
+	level := log.Infof
+	if c.New.Verdict != probe.VerdictUp {
+		level = log.Warningf
+	}
+	reason := ""
+	if len(c.New.Notes) > 0 && c.New.Verdict != probe.VerdictUp {
+		reason = ": " + c.New.Notes[0].Reason
+	}
+	level("Check %s of %s was %s and is %s%s (%s)", c.Probe.Check().Name, c.Probe.Target().Addr, c.Old.Verdict, c.New.Verdict, reason,
+		strings.Join(c.New.Users, ", "))
+}
+
+// keepSaving saves until ctx is done.
+func (p *prober) keepSaving(ctx context.Context) {
+	tick := time.NewTicker(saveCheck)
+	defer tick.Stop()
+	saved := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if p.changed.Swap(false) || now.Sub(saved) >= saveAtAll {
+				p.save()
+				saved = now
+			}
+		}
+	}
+}
+
+// save writes the verdicts to the state directory.
+func (p *prober) save() {
+	failing := 0.0
+	if err := p.store.Save(p.scheduler.Saved()); err != nil {
+		failing = 1
+		log.Errorf("Verdicts can't be saved: %v", err)
+	}
+	stateFailing.WithLabelValues().Set(failing)
+}
+
+// close ends the scheduler, and saves what it knew.
+func (p *prober) close() {
+	p.cancel()
+	p.saver.Wait()
+	p.scheduler.Close()
+	if p.store != nil {
+		p.save()
+	}
+}

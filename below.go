@@ -202,5 +202,7 @@ func lookupSOA(ctx context.Context, next plugin.Handler, zone string) *dns.SOA {
 // loopbackWriter stands for the client of a look-up of our own.
 type loopbackWriter struct{ dns.ResponseWriter }
 
-func (loopbackWriter) LocalAddr() net.Addr  { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
-func (loopbackWriter) RemoteAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
+func (loopbackWriter) LocalAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53} }
+func (loopbackWriter) RemoteAddr() net.Addr {
+	return &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 53}
+}

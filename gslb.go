@@ -62,6 +62,9 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	if r.Opcode != dns.OpcodeQuery && g.Next == nil {
 		return dns.RcodeNotImplemented, nil
 	}
+	if q.zone == "" && g.Next == nil {
+		return dns.RcodeRefused, nil
+	}
 	if q.zone == "" || r.Opcode != dns.OpcodeQuery || r.Question[0].Qclass != dns.ClassINET {
 		return g.ask(ctx, w, &q, foreign)
 	}
@@ -70,10 +73,11 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	address := q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA
 	switch {
 	case host != nil && address && chased(ctx):
-		// A plugin follows its own CNAME into us through the server: give it
-		// nothing, so that it answers the CNAME alone and nobody keeps one
-		// client's addresses under a foreign name (RFC 7871, section 7.2.1).
-		return g.write(w, q.message())
+		// A plugin follows its own CNAME into us through the server: refuse, so
+		// that it answers the CNAME alone and nobody keeps one client's addresses
+		// under a foreign name (RFC 7871, section 7.2.1). No data would not do: it
+		// would put an SOA beside the CNAME, and deny that the target has any.
+		return g.write(w, q.rcode(dns.RcodeRefused))
 	case host != nil && address:
 		return g.steered(ctx, w, &q, s, host)
 	case q.name == g.block.WhoAmI && q.qtype == dns.TypeTXT:

@@ -29,7 +29,7 @@ func (r *registry) start(gen *generation, g *GSLB) {
 	var over []*generation
 	if !slices.Contains(r.generations, gen) {
 		if n := len(r.generations); n > 1 {
-			over = r.generations[:n-1:n-1]
+			over = r.generations[: n-1 : n-1]
 			r.generations = r.generations[n-1:]
 		}
 		r.generations = append(r.generations, gen)
@@ -41,9 +41,9 @@ func (r *registry) start(gen *generation, g *GSLB) {
 	end(over)
 }
 
-// onlyLive drops every generation but gen: a load after it has failed.
-func (r *registry) onlyLive(gen *generation) {
-	r.drop(func(o *generation) bool { return o != gen })
+// onlyLive drops every generation that is not live: a load has failed.
+func (r *registry) onlyLive(live func(*generation) bool) {
+	r.drop(func(o *generation) bool { return !live(o) })
 }
 
 // stop drops a generation that is over.

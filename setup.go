@@ -36,9 +36,10 @@ func setup(c *caddy.Controller) error {
 		log.Infof("Zone %s: %s", g.zones, describe(p, g.files.took))
 		return nil
 	})
-	// A later Corefile failed to load: whatever it started is over.
+	// A later Corefile failed to load, and whatever it started is over; or it is
+	// in service, and another plugin failed to end: then we are over.
 	c.OnRestartFailed(func() error {
-		running.onlyLive(gen)
+		running.onlyLive(serving)
 		return nil
 	})
 	// Queries may still come: only what runs beside them ends.
@@ -94,6 +95,14 @@ func generationOf(c *caddy.Controller) *generation {
 	gen := &generation{}
 	c.Set(generationKey{}, gen)
 	return gen
+}
+
+// serving tells whether caddy has a generation in service. It forgets those that
+// failed to load or were stopped.
+func serving(gen *generation) bool {
+	return slices.ContainsFunc(caddy.Instances(), func(i *caddy.Instance) bool {
+		return i.Storage[generationKey{}] == gen
+	})
 }
 
 // checkNeighbours refuses what can't work together with the other plugins of

@@ -109,7 +109,7 @@ func TestGenerations(t *testing.T) {
 	}
 
 	r.start(second, b) // then a later plugin fails
-	r.onlyLive(first)
+	r.onlyLive(func(gen *generation) bool { return gen == first })
 	if !stopped(b) || stopped(a1) {
 		t.Error("a failed load was not dropped, or the live one was")
 	}

@@ -33,17 +33,17 @@ type Check struct {
 	Each      bool   // Authority is the owner name of each host (its first)
 	Method    string // http, https
 	Headers   []Header
-	TLS       bool   // tcp, grpc
-	CA        string // file of certificates to trust instead of the system's
-	Cert, Key string // files of the client's certificate
-	Insecure  bool   // certificates are not verified
-	Follow    bool   // redirects are followed (to the same address)
-	KeepAlive bool   // connections are kept for the next probe
-	Service   string // grpc: the service asked for
-	QName     string // dns
-	QType     string // dns
-	Command   []string
-	Send      string // tcp: sent after connecting
+	TLS       bool     // tcp, grpc
+	CA        string   // file of certificates to trust instead of the system's
+	Cert, Key string   // files of the client's certificate
+	Insecure  bool     // certificates are not verified
+	Follow    bool     // redirects are followed (to the same address)
+	KeepAlive bool     // connections are kept for the next probe
+	Service   string   // grpc: the service asked for
+	QName     string   // dns
+	QType     string   // dns; a name, or TYPE and a number (RFC 3597 section 5)
+	Command   []string // exec
+	Send      string   // tcp: sent after connecting, escapes replaced
 
 	Expect []Condition // all must hold; none: the kind's own
 	Full   []Condition // any that holds: alive, but overloaded
@@ -93,9 +93,9 @@ type Condition struct {
 	Kind      ConditionKind
 	Ranges    [][2]int     // status: inclusive
 	Text      string       // body contains, body matches; header: the value, if not empty
-	Field     string       // json: a path such as ".db.lag"; header: the name; rcode: NOERROR, NXDOMAIN, …
+	Field     string       // json: a path such as ".db.queue[0].lag"; header: the name; rcode: NOERROR, NXDOMAIN, …
 	Op        string       // json: < <= == != > >=
-	Value     string       // json: what the field is compared with
+	Value     string       // json: what the field is compared with; a number for < <= > >=, else true, false, null, a number or a text
 	Addresses []netip.Addr // address: all must be in the answer
 }
 

@@ -37,6 +37,12 @@ func TestCheckDigest(t *testing.T) {
 	}
 }
 
+func TestCheckDigestOfBytes(t *testing.T) {
+	if checkDigest(&check.Check{Send: "\xfe"}) == checkDigest(&check.Check{Send: "\xff"}) {
+		t.Error("equal digests")
+	}
+}
+
 func TestKey(t *testing.T) {
 	c := check.Defaults("web", check.HTTPS)
 	c.Port = 8443

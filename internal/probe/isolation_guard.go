@@ -17,8 +17,8 @@ type isolationGuard struct {
 	failing, passing int    // endpoints by their last result
 	turned           []turn // those within the window, oldest first
 	asking           bool   // beacons are being probed
-	asked            bool   // they have been once
-	askedAt          time.Duration
+	asked, heard     bool   // they have been once; and that has ended
+	askedAt, heardAt time.Duration
 	answered         bool // the last time
 }
 
@@ -64,7 +64,7 @@ func (s *Scheduler) guardAgainst(p *Probe, old *State, now time.Duration) {
 	}
 	suspicious := 2*g.failing > s.stats.Endpoints || g.isolation.Isolated()
 	if suspicious && !g.asking && (!g.asked || now-g.askedAt >= s.opts.Window) {
-		g.asking, g.askedAt = true, now
+		g.asking, g.asked, g.askedAt = true, true, now
 		go s.askBeacons()
 	}
 	s.judge(now)
@@ -81,7 +81,7 @@ func (s *Scheduler) judge(now time.Duration) {
 	}
 	g.turned = g.turned[n:]
 	v := Vantage{Endpoints: s.stats.Endpoints, Turned: len(g.turned), Passing: g.passing}
-	if g.asked && now-g.askedAt <= window+beaconTimeout {
+	if g.heard && now-g.heardAt <= window+beaconTimeout {
 		v.Beacons = BeaconsSilent
 		if g.answered {
 			v.Beacons = BeaconsAnswer
@@ -108,12 +108,11 @@ func (s *Scheduler) askBeacons() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := &s.guard
-	g.asking, g.asked, g.answered = false, true, answered
-	if s.closed {
-		s.settle()
-		return
+	g.asking, g.heard, g.heardAt, g.answered = false, true, s.now(), answered
+	s.settle()
+	if !s.closed {
+		s.judge(g.heardAt)
 	}
-	s.judge(s.now())
 }
 
 // anyBeacon probes all beacons at once, until one answers or the time is up. It

@@ -54,8 +54,21 @@ type island struct {
 }
 
 func newIsland(t *testing.T) *island {
+	i := startIsland(t, true)
+	after(60 * time.Second)
+	if n := i.beacons.Load(); n != 0 {
+		t.Errorf("beacons probed %d times without need", n)
+	}
+	if n := i.count(VerdictUp); n != 99 {
+		t.Fatalf("%d up", n)
+	}
+	return i
+}
+
+// startIsland starts with all passing and the beacon answering, or neither.
+func startIsland(t *testing.T, reachable bool) *island {
 	i := &island{fleet: newFleet(), c: rules(nil)}
-	i.beacon.Store(true)
+	i.beacon.Store(reachable)
 	opts := i.options()
 	opts.Beacons = []Target{{Addr: netip.MustParseAddr("192.0.2.53"), Port: 53}, {Addr: netip.MustParseAddr("192.0.2.54"), Port: 53}}
 	opts.Beacon = func(ctx context.Context, b Target) Result {
@@ -68,16 +81,12 @@ func newIsland(t *testing.T) *island {
 		return Result{Status: Fail, Class: ClassTimeout}
 	}
 	i.s = NewScheduler(opts)
+	if !reachable {
+		i.setAll(100, resultOf('f'))
+	}
 	i.set(addrOf(0), resultOf('f'))
 	for n := range 100 {
 		i.probes = append(i.probes, acquire(t, i.s, i.c, n))
-	}
-	after(60 * time.Second)
-	if n := i.beacons.Load(); n != 0 {
-		t.Errorf("beacons probed %d times without need", n)
-	}
-	if n := i.count(VerdictUp); n != 99 {
-		t.Fatalf("%d up", n)
 	}
 	return i
 }
@@ -212,6 +221,23 @@ func TestSchedulerIsolatedAtFall1(t *testing.T) {
 		after(20 * time.Second)
 		if n := i.count(VerdictUp); n != 99 || !i.s.Stats().Isolated {
 			t.Errorf("isolated %v, %d up", i.s.Stats().Isolated, n)
+		}
+	})
+}
+
+// TestSchedulerStartsIsolated has a process start that reaches nothing.
+func TestSchedulerStartsIsolated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := startIsland(t, false)
+		defer i.s.Close()
+		after(30 * time.Second)
+		begun := i.s.Stats().Begun
+		if !i.s.Stats().Isolated || i.count(VerdictDown) > 10 {
+			t.Errorf("isolated %v, %d down", i.s.Stats().Isolated, i.count(VerdictDown))
+		}
+		after(10 * i.c.Interval)
+		if n := i.s.Stats().Begun - begun; n > 11*100 {
+			t.Errorf("%d probes in 10 intervals", n)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func (s *Scheduler) watch(p *Probe, now time.Duration) {
 
 // begin takes a probe that waits, if there is one and a slot is free; run it.
 func (s *Scheduler) begin() *Probe {
-	for !s.closed && len(s.waiting) > 0 && true {
+	for !s.closed && len(s.waiting) > 0 && s.stats.Running < s.opts.Concurrency {
 		p := s.waiting[0]
 		s.waiting[0] = nil
 		s.waiting = s.waiting[1:]
@@ -165,25 +165,29 @@ func (p *Probe) again(r Result) bool {
 	return p.retrying
 }
 
-// count makes a verdict of a result. While an endpoint that fails is not known
-// it is probed every second: a process that just started must know soon.
+// count makes a verdict of a result.
 func (s *Scheduler) count(p *Probe, start time.Time, r Result, now time.Duration) {
-	counts := r.Class != ClassInternal
-	if counts {
-		s.guard.tally(p, r.Status == Fail)
+	if r.Class == ClassInternal {
+		p.machine.Observe(start, r)
+		s.publish(p)
+		s.schedule(p, p.nextSlot(now))
+		return
 	}
-	if counts && r.Status == Fail && s.guard.isolation.Isolated() {
+	failed := r.Status == Fail
+	excused := failed && s.guard.isolation.Isolated()
+	s.guard.tally(p, failed)
+	if excused {
 		p.machine.Excuse(start, r)
 	} else {
 		p.machine.Observe(start, r)
 	}
 	old := s.publish(p)
-	if counts {
-		s.guardAgainst(p, old, now)
+	s.guardAgainst(p, old, now)
+	if failed && !excused && p.machine.Verdict() == VerdictUnknown {
+		// A process that just started must know soon what is dead: Fall such
+		// failures decide.
+		s.schedule(p, now+min(retryDelay, p.machine.check.Interval))
+		return
 	}
-	next := p.nextSlot
-	if interval := p.machine.check.Interval; counts && r.Status == Fail && p.machine.Verdict() == VerdictUnknown {
-		next = func(now time.Duration) time.Duration { return now + min(retryDelay, interval) }
-	}
-	s.schedule(p, next(now))
+	s.schedule(p, p.nextSlot(now))
 }

@@ -54,6 +54,33 @@ func (st *Store) Save(all map[string]Saved) error {
 	return WriteAtomic(st.path, data)
 }
 
+// Peek is Load for those who only look: a file that can't be read is left where
+// it is.
+func (st *Store) Peek(now time.Time, maxAge time.Duration) (map[string]Saved, error) {
+	data, err := readLimited(st.path, maxStoreSize)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := decodeSaved(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", st.path, err)
+	}
+	return young(all, now, maxAge), nil
+}
+
+// young drops what is older than maxAge or from the future.
+func young(all map[string]Saved, now time.Time, maxAge time.Duration) map[string]Saved {
+	for key, saved := range all {
+		if age := now.Sub(saved.At); age > maxAge || age < -maxAhead {
+			delete(all, key)
+		}
+	}
+	return all
+}
+
 // Load reads what Save wrote, without what is older than maxAge or from the
 // future. No file is nothing, and no error. A file that is damaged, or of
 // another format, is renamed to `verdicts.bad` (in place of an earlier one): the
@@ -76,12 +103,7 @@ func (st *Store) Load(now time.Time, maxAge time.Duration) (map[string]Saved, er
 		}
 		return nil, fmt.Errorf("%w, set aside as %s", err, st.bad)
 	}
-	for key, saved := range all {
-		if age := now.Sub(saved.At); age > maxAge || age < -maxAhead {
-			delete(all, key)
-		}
-	}
-	return all, nil
+	return young(all, now, maxAge), nil
 }
 
 func encodeSaved(all map[string]Saved) ([]byte, error) {

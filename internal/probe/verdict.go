@@ -46,10 +46,10 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 
 // Note is a result that was no plain pass, kept for people.
 type Note struct {
-	At     time.Time
-	Status Status
-	Class  Class
-	Reason string // at most MaxReason bytes
+	At     time.Time `json:"at"`
+	Status Status    `json:"status"`
+	Class  Class     `json:"class"`
+	Reason string    `json:"reason"` // at most MaxReason bytes
 }
 
 // maxNotes is how many notes a Machine keeps: the last ones.
@@ -62,6 +62,7 @@ type Saved struct {
 	At       time.Time   `json:"at"` // of the last result
 	Flips    []time.Time `json:"flips,omitempty"`
 	Returned bool        `json:"returned,omitempty"` // an operator allowed the return of one that is down
+	Notes    []Note      `json:"notes,omitempty"`    // the last few reasons, newest first
 }
 
 // Machine makes the verdict on one endpoint of its results by the rules of its
@@ -127,6 +128,9 @@ func NewMachine(c *check.Check, saved Saved, at time.Time) Machine {
 		m.down, m.full = saved.Verdict == VerdictDown, saved.Verdict == VerdictFull
 		if n := len(saved.Flips); n > 0 && c.HoldFlips > 0 {
 			m.history().flips = append([]time.Time(nil), saved.Flips[max(0, n-c.HoldFlips):]...)
+		}
+		if n := len(saved.Notes); n > 0 {
+			m.history().notes = saved.Notes[:min(n, maxNotes)]
 		}
 	}
 	m.assume(at)
@@ -195,6 +199,7 @@ func (m *Machine) Saved() (Saved, bool) {
 	s := Saved{Verdict: m.Assumed(), Since: m.since, At: m.last, Returned: m.returned}
 	if m.past != nil {
 		s.Flips = append(s.Flips, m.past.flips...)
+		s.Notes = m.past.notes
 	}
 	return s, true
 }

@@ -224,7 +224,7 @@ func TestMachineAgainstModel(t *testing.T) {
 			case n < 6:
 				if s, ok := m.Saved(); ok {
 					m = NewMachine(c, s, at)
-					model = newModel(c, Saved{s.Verdict, s.Since, s.At, model.turns, s.Returned}, at)
+					model = newModel(c, Saved{Verdict: s.Verdict, Since: s.Since, At: s.At, Flips: model.turns, Returned: s.Returned}, at)
 				}
 				changed = true
 			default:

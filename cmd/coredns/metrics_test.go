@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// Metrics as Prometheus sees them: each has the labels that README.md gives it,
+// and moves with what it tells of.
+func TestMetrics(t *testing.T) {
+	listen := "127.0.0.1:" + freePort(t)
+	db := copyFile(t, "testdata/ipv4only.mmdb")
+	s := serve(t, `example.com:53 {
+    prometheus `+listen+`
+    view inside {
+        expr incidr(client_ip(), '127.0.0.0/8')
+    }
+    gslb {
+        geoip country `+db+`
+        spread resolver
+        region eu { clients continent EU }
+        region us { clients rest }
+        host www.example.com {
+            pool eu {
+                endpoint 192.0.2.1
+                endpoint 2001:db8::1 down
+            }
+            pool us 192.0.2.2 2001:db8::2
+        }
+        host gone.example.com {
+            pool eu { endpoint 192.0.2.1 down }
+        }
+    }
+}`)
+	for _, q := range []string{
+		"www.example.com A +subnet=198.51.100.0/24", "www.example.com A +subnet=198.51.100.0/24", "www.example.com A +subnet=8.8.8.0/24",
+		"www.example.com A", "www.example.com A +subnet=0.0.0.0/0", "www.example.com A +subnet=10.0.0.0/24", "www.example.com AAAA +subnet=198.51.100.0/24",
+		"gone.example.com A", "gone.example.com AAAA", "www.example.com MX",
+	} {
+		s.exchange(t, q)
+	}
+	series := scrape(t, listen)
+	server := `server="dns://` + s.addr + `"`
+	for want, value := range map[string]float64{
+		`requests_total{host="www.example.com.",region="eu",` + server + `,source="ecs",view="inside"}`:          2,
+		`requests_total{host="www.example.com.",region="us",` + server + `,source="ecs",view="inside"}`:          2,
+		`requests_total{host="www.example.com.",region="us",` + server + `,source="transport",view="inside"}`:    3,
+		`requests_total{host="gone.example.com.",region="none",` + server + `,source="transport",view="inside"}`: 1,
+		`decisions_total{host="www.example.com.",outcome="answer",` + server + `,view="inside"}`:                 7,
+		`decisions_total{host="gone.example.com.",outcome="last_resort",` + server + `,view="inside"}`:           1,
+		`decisions_total{host="gone.example.com.",outcome="no_family",` + server + `,view="inside"}`:             1,
+		`family_moved_total{host="www.example.com.",` + server + `,view="inside"}`:                               1,
+		`client_subnets_total{` + server + `,subnet="absent",view="inside"}`:                                     3,
+		`client_subnets_total{` + server + `,subnet="used",view="inside"}`:                                       4,
+		`client_subnets_total{` + server + `,subnet="ignored",view="inside"}`:                                    2,
+		`file_failing{file="` + db + `"}`:                       0,
+		`database_networks{file="` + db + `",kind="country"}`:   4,
+		`database_size_bytes{file="` + db + `",kind="country"}`: 660,
+	} {
+		got, there := series["coredns_gslb_"+want]
+		if !there || got != value {
+			t.Errorf("%s is %v (there: %t), want %v", want, got, there, value)
+		}
+	}
+	for _, positive := range []string{
+		`topology_blocks{family="v4",lookup="client_subnet",view="inside",zone="example.com."}`,
+		`topology_blocks{family="v6",lookup="transport",view="inside",zone="example.com."}`,
+		`topology_lists{view="inside",zone="example.com."}`,
+		`topology_build_seconds{view="inside",zone="example.com."}`,
+		`database_build_timestamp_seconds{file="` + db + `",kind="country"}`,
+		`database_load_timestamp_seconds{file="` + db + `",kind="country"}`,
+	} {
+		if series["coredns_gslb_"+positive] <= 0 {
+			t.Errorf("%s is %v, want more than 0", positive, series["coredns_gslb_"+positive])
+		}
+	}
+	if problems, err := testutil.GatherAndLint(prometheus.DefaultGatherer, metricNames(t)...); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	checkDocumented(t, series)
+}
+
+// scrape reads a metrics page: the values by series.
+func scrape(t *testing.T, listen string) map[string]float64 {
+	t.Helper()
+	resp, err := http.Get("http://" + listen + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	series := make(map[string]float64)
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if v, err := strconv.ParseFloat(value, 64); ok && err == nil && strings.HasPrefix(name, "coredns_gslb_") {
+			series[name] = v
+		}
+	}
+	if err := lines.Err(); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return series
+}
+
+var documented = regexp.MustCompile("`(coredns_gslb_[a-z_]+)\\{([a-z, ]+)\\}`")
+
+// documentedMetrics are the metrics of README.md, with their labels sorted.
+func documentedMetrics(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := make(map[string][]string)
+	for _, m := range documented.FindAllStringSubmatch(string(text), -1) {
+		labels[m[1]] = strings.Split(strings.ReplaceAll(m[2], " ", ""), ",")
+		slices.Sort(labels[m[1]])
+	}
+	return labels
+}
+
+func metricNames(t *testing.T) (names []string) {
+	for name := range documentedMetrics(t) {
+		names = append(names, name)
+	}
+	return names
+}
+
+var labelName = regexp.MustCompile(`([a-z_]+)="`)
+
+// checkDocumented checks that README.md has the metrics that are there, and they
+// the labels that it says. One is there only after a data file has changed.
+func checkDocumented(t *testing.T, series map[string]float64) {
+	t.Helper()
+	missing := documentedMetrics(t)
+	delete(missing, "coredns_gslb_file_reloads_total")
+	for s := range series {
+		name, rest, _ := strings.Cut(s, "{")
+		var labels []string
+		for _, m := range labelName.FindAllStringSubmatch(rest, -1) {
+			labels = append(labels, m[1])
+		}
+		if slices.Sort(labels); !slices.Equal(labels, documentedMetrics(t)[name]) {
+			t.Errorf("README.md gives %s the labels %v, and it has %v", name, documentedMetrics(t)[name], labels)
+		}
+		delete(missing, name)
+	}
+	for name := range missing {
+		t.Errorf("README.md tells of %s, and it isn't there", name)
+	}
+}

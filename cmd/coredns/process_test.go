@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// process is the server in a process of its own.
+type process struct {
+	addr string
+	path string // of its Corefile
+	cmd  *exec.Cmd
+	out  *lockedBuffer
+}
+
+// run starts a server process and waits until it answers; the test ends it.
+func run(t *testing.T, corefile string) *process {
+	t.Helper()
+	addr, err := freeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{addr: addr, out: new(lockedBuffer)}
+	p.path = writeFile(t, t.TempDir(), "Corefile", onAddr(corefile, addr))
+	p.cmd = exec.CommandContext(t.Context(), self, "-conf", p.path)
+	p.cmd.Env = append(os.Environ(), asServer+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.cmd.Wait() }) // the context has killed it by then
+	eventually(t, "the server answers", func() bool {
+		q := parseQuery(t, "example.com SOA")
+		r, err := q.exchange(q.msg(t), addr)
+		return err == nil && len(r.Answer) > 0
+	})
+	return p
+}
+
+// A new Corefile is taken in by the reload plugin, or when the process is told;
+// a bad one is not.
+func TestProcessReload(t *testing.T) {
+	for _, c := range []struct {
+		name, plugin string
+		tell         func(*process) error
+	}{
+		{"reload plugin", "reload 2s 0s", func(*process) error { return nil }},
+		{"SIGUSR1", "", func(p *process) error { return p.cmd.Process.Signal(syscall.SIGUSR1) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := run(t, reloadable(1, c.plugin, "errors"))
+			for _, step := range []struct {
+				corefile string
+				holds    func() bool
+			}{
+				{reloadable(2, c.plugin), func() bool { return brief(ask(t, p.addr, "www.example.com A")) == "192.0.2.2" }},
+				{strings.Replace(reloadable(3, c.plugin), "region a", "reggion a", 1), func() bool { return strings.Contains(p.out.String(), "reggion") }},
+			} {
+				if err := os.WriteFile(p.path, []byte(onAddr(step.corefile, p.addr)), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.tell(p); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the new Corefile has an effect", step.holds)
+			}
+			if got := brief(ask(t, p.addr, "www.example.com A")); got != "192.0.2.2" {
+				t.Errorf("with a bad Corefile: %s, want the answer from before", got)
+			}
+			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.cmd.Wait(); err != nil {
+				t.Errorf("the end on SIGTERM: %v\n%s", err, p.out)
+			}
+		})
+	}
+}

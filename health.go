@@ -2,7 +2,6 @@ package gslb
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,19 +36,15 @@ func (g *GSLB) startHealth(s *probe.Scheduler, now time.Time) error {
 	h := &g.health
 	h.endpoints = make(map[*config.Endpoint][]*probe.Probe)
 	h.hosts = make(map[*probe.Probe][]int)
-	checks := make(map[string]*check.Check)
-	for i := range g.block.Checks {
-		c := &g.block.Checks[i].Check
-		checks[c.Name] = c
-	}
+	p := g.live.Load().plan
 	longest := time.Duration(0)
 	for i := range g.block.Hosts {
 		host := &g.block.Hosts[i]
 		for j := range host.Pools {
 			pool := &host.Pools[j]
-			for _, name := range pool.Checks {
-				longest = max(longest, checks[name].Timeout)
-				if err := g.acquire(s, i, pool, checks[name]); err != nil {
+			for _, c := range p.Checks(pool) {
+				longest = max(longest, c.Timeout)
+				if err := g.acquire(s, i, pool, c); err != nil {
 					g.stopHealth()
 					return err
 				}
@@ -63,18 +58,14 @@ func (g *GSLB) startHealth(s *probe.Scheduler, now time.Time) error {
 // acquire has the endpoints of a pool probed by one check.
 func (g *GSLB) acquire(s *probe.Scheduler, host int, pool *config.Pool, c *check.Check) error {
 	h := &g.health
-	name := g.block.Hosts[host].Names[0]
+	owner := &g.block.Hosts[host]
 	for k := range pool.Endpoints {
 		e := &pool.Endpoints[k]
 		if e.State != config.StateAuto {
 			continue
 		}
-		target := probe.Target{Addr: e.Addr, Name: strings.TrimSuffix(name, ".")}
-		if e.Probe.IsValid() {
-			target.Addr, target.Port = e.Probe.Addr(), e.Probe.Port()
-		}
-		user := fmt.Sprintf("%s %s %s", name, pool.Region, e.Addr)
-		p, err := s.Acquire(c, target, user)
+		user := fmt.Sprintf("%s %s %s", owner.Names[0], pool.Region, e.Addr)
+		p, err := s.Acquire(c, plan.Target(owner, e), user)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Pos, err)
 		}
@@ -94,36 +85,14 @@ func (g *GSLB) stopHealth() {
 	g.health.leases = nil
 }
 
-// verdict is the state of an endpoint: what is written, else what its probes
-// say. All checks must pass.
+// verdict is the state of an endpoint.
 func (g *GSLB) verdict(e *config.Endpoint) steer.EndpointState {
 	probes := g.health.endpoints[e]
-	if e.State != config.StateAuto || len(probes) == 0 {
-		return plan.Written(e)
-	}
-	var worst steer.EndpointState
+	seen := make([]plan.Seen, len(probes))
 	for i, p := range probes {
-		s := p.State()
-		one := steer.EndpointState{Verdict: verdicts[s.Assumed], Streak: s.Streak, Reason: p.Check().Name + ": " + s.Verdict.String()}
-		if !s.Since.IsZero() {
-			one.Since = s.Since.UnixNano()
-		}
-		if len(s.Notes) > 0 && s.Assumed != probe.VerdictUp {
-			one.Reason += ": " + s.Notes[0].Reason
-		}
-		streak := worst.Streak || one.Streak
-		if i == 0 || one.Verdict > worst.Verdict {
-			worst = one
-		}
-		worst.Streak = streak
+		seen[i] = plan.Seen{Check: p.Check(), State: p.State()}
 	}
-	return worst
-}
-
-// verdicts are what the verdicts of probes are to a decision. An unknown
-// endpoint is taken for something else, see probe.State.Assumed.
-var verdicts = map[probe.Verdict]steer.Verdict{
-	probe.VerdictUp: steer.Up, probe.VerdictFull: steer.Full, probe.VerdictDown: steer.Down,
+	return plan.Judge(e, seen)
 }
 
 // healthChanged takes changed verdicts into service: it makes new snapshots of

@@ -67,7 +67,7 @@ func (g *GSLB) checkNeighbours(words map[string][]string) error {
 	if err := g.block.CheckNeighbours(words); err != nil {
 		return err
 	}
-	for _, w := range g.block.NeighbourWarnings(words, g.live.Load().plan.MaxSets()) {
+	for _, w := range g.block.NeighbourWarnings(words, g.live.Load().plan.Signed()) {
 		log.Warningf("%s: %s", w.Pos, w.Text)
 	}
 	if g.block.Fallthrough == nil || g.Next == nil {

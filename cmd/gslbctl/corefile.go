@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/coredns/caddy/caddyfile"
 	"github.com/coredns/coredns/plugin"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
+	"github.com/seed-945f90c5/gslb/internal/probe"
+	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
 // serverBlock is a server block of a Corefile, as far as it concerns us.
@@ -134,7 +137,7 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	if err := block.CheckNeighbours(s.words); err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	p.Warnings = append(p.Warnings, block.NeighbourWarnings(s.words, p.MaxSets())...)
+	p.Warnings = append(p.Warnings, block.NeighbourWarnings(s.words, p.Signed())...)
 	return p, nil
 }
 
@@ -151,3 +154,17 @@ func within(zone, name string) bool { return plugin.Name(zone).Matches(name) }
 
 // nameOf makes what was typed a name: lower case, fully qualified.
 func nameOf(word string) string { return strings.ToLower(strings.TrimSuffix(word, ".")) + "." }
+
+// savedAge is the oldest verdict that is looked at, as in the server.
+const savedAge = 7 * 24 * time.Hour
+
+// verdicts gives the state of endpoints: what the server last saved, if it has
+// a state directory, and else what is written. It is never nil.
+func (s *serverBlock) verdicts(p *plan.Plan) (func(*config.Endpoint) steer.EndpointState, error) {
+	if p.Block.State == nil {
+		return p.Remembered(nil, time.Now()), nil
+	}
+	now := time.Now()
+	saved, err := probe.NewStore(plan.Join(s.root, p.Block.State.Path)).Peek(now, savedAge)
+	return p.Remembered(saved, now), err
+}

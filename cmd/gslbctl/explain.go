@@ -18,7 +18,8 @@ import (
 const explainHelp = `Usage: gslbctl explain [flags] NAME [CLIENT]
 
 Tells what the server answers to a query for NAME, and why. It works from the
-Corefile and its data files alone: endpoints are as the Corefile writes them.
+Corefile and its data files, and from the verdicts that the server saves if it
+has a state directory. Without one, endpoints with checks are never probed.
 
 CLIENT is an address or a prefix, taken as the client subnet that a resolver
 sends. Of an address that is its /24 or /56, as resolvers do; -exact sends it
@@ -66,6 +67,8 @@ type blockReport struct {
 	Exists      bool              `json:"exists,omitempty"`
 	Suggestion  string            `json:"did_you_mean,omitempty"`
 	Explanation *plan.Explanation `json:"explanation,omitempty"`
+	// StateError is why the verdicts that the server saved can't be read.
+	StateError string `json:"state_error,omitempty"`
 }
 
 func explain(args []string, stdout, stderr io.Writer) int {
@@ -228,7 +231,11 @@ func (r *request) ask(s *serverBlock, p *plan.Plan, zone string) blockReport {
 	b := blockReport{At: p.Block.Pos.String(), Zone: zone, View: s.view}
 	host, exists := p.Find(zone, r.name)
 	if host != nil {
-		e := p.Explain(host, p.Snapshots(plan.Written)[host.Index], r.subnet, r.transport, r.families...)
+		verdict, err := s.verdicts(p)
+		if err != nil {
+			b.StateError = err.Error()
+		}
+		e := p.Explain(host, p.Snapshot(host.Index, verdict), r.subnet, r.transport, r.families...)
 		b.Explanation = &e
 		return b
 	}

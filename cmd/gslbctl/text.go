@@ -25,6 +25,9 @@ func (r *report) print(w io.Writer) {
 			b.printUnsteered(w)
 			continue
 		}
+		if b.StateError != "" {
+			row(w, "saved state", "can't be read: %s", b.StateError)
+		}
 		printExplanation(w, b.Explanation, r.TransportAssumed)
 	}
 }

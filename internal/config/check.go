@@ -80,27 +80,43 @@ func (b *Block) allRules() []Rule {
 // checkOrders holds that the clients whom no rule of the block matches have a
 // sensible order, if a host depends on it.
 func (b *Block) checkOrders() error {
-	if !slices.ContainsFunc(b.Hosts, func(h Host) bool { return !h.OwnRules }) {
+	if !b.sharesRules() {
 		return nil
 	}
-	located := slices.IndexFunc(b.Regions, func(r Region) bool { return r.Location != nil })
-	if located >= 0 {
-		if len(b.Rules) == 0 && b.hasFile(Country) {
-			return b.Regions[located].errorf("the locations of regions need `geoip city`: a country database can't give distances; or write clients")
-		}
+	located := b.firstLocated()
+	switch {
+	case located != nil && b.hasFile(City):
+		return nil
+	case located != nil && len(b.Rules) == 0 && b.hasFile(Country):
+		return located.errorf("the locations of regions need `geoip city`: a country database can't give distances; or write clients")
+	case slices.ContainsFunc(b.Rules, func(r Rule) bool { return r.Rest }):
 		return nil
 	}
-	for _, r := range b.Rules {
-		if r.Rest {
-			return nil
-		}
+	reason := "none has a location"
+	if located != nil {
+		reason = "a location decides only with `geoip city`"
 	}
 	for _, r := range b.Rules {
 		if r.Region != "" {
-			return r.errorf("some regions have clients, none has a location and there is no rest: most of the world would get the order written; write `clients rest` in one region, or locations")
+			return r.errorf("some regions have clients, %s, and there is no rest: most of the world would get the order written; write `clients rest` in one region, or locations and `geoip city`", reason)
 		}
 	}
 	return nil
+}
+
+// firstLocated gives the first region with a location; nil: none has one.
+func (b *Block) firstLocated() *Region {
+	for i := range b.Regions {
+		if b.Regions[i].Location != nil {
+			return &b.Regions[i]
+		}
+	}
+	return nil
+}
+
+// sharesRules reports whether a host follows the rules of the block.
+func (b *Block) sharesRules() bool {
+	return slices.ContainsFunc(b.Hosts, func(h Host) bool { return !h.OwnRules })
 }
 
 // checkHost checks one host against itself and the block.
@@ -139,6 +155,14 @@ func familyOf(a netip.Addr) family {
 		return 4
 	}
 	return 6
+}
+
+// version names the family's protocol.
+func (f family) version() string {
+	if f == 4 {
+		return "IPv4"
+	}
+	return "IPv6"
 }
 
 // record is the type of the family's addresses in DNS.

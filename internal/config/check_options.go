@@ -11,7 +11,7 @@ import (
 )
 
 func (c *checkBlock) authority(s *statement) error {
-	if s.args[0].Text == "each" {
+	if strings.TrimSuffix(strings.ToLower(s.args[0].Text), ".") == "each" {
 		c.Each = true
 		return nil
 	}

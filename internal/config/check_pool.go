@@ -28,7 +28,7 @@ func (b *Block) checkPools(h *Host) error {
 
 // lacks is the error about a pool that doesn't offer a family it must.
 func (h *Host) lacks(p *Pool, f family) error {
-	version := map[family]string{4: "IPv4", 6: "IPv6"}[f]
+	version := f.version()
 	if h.Families != FamiliesSame {
 		return p.errorf("the pool of region %q has no %s address, but host %s says `families %s`", p.Region, version, h.title(), h.Families)
 	}

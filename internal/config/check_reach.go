@@ -36,7 +36,7 @@ func (b *Block) checkReach(h *Host) error {
 		}
 		regions := b.candidates(r)
 		if f, ok := h.reaches(regions); !ok {
-			return r.errorf("the list of these clients (%s) leads to no %s address of host %s: name a region where it has one", strings.Join(regions, " "), f, h.title())
+			return r.errorf("the list of these clients (%s) leads to no %s address of host %s: name a region where it has one", strings.Join(regions, " "), f.record(), h.title())
 		}
 		reached = append(reached, regions...)
 	}
@@ -56,15 +56,15 @@ func (b *Block) checkReach(h *Host) error {
 }
 
 // reaches reports whether the regions hold an address of every family the host
-// offers, and else the record type that is missing.
-func (h *Host) reaches(regions []string) (missing string, ok bool) {
+// offers, and else the family that is missing.
+func (h *Host) reaches(regions []string) (missing family, ok bool) {
 	for _, f := range h.offered() {
 		lives := func(n string) bool { p := h.poolOf(n); return p != nil && p.has(f) }
 		if !slices.ContainsFunc(regions, lives) {
-			return f.record(), false
+			return f, false
 		}
 	}
-	return "", true
+	return 0, true
 }
 
 func (h *Host) poolOf(region string) *Pool {
@@ -81,7 +81,7 @@ func (h *Host) poolOf(region string) *Pool {
 func (b *Block) checkFences(h *Host) error {
 	for _, f := range b.Fences {
 		if missing, ok := h.reaches(f.Regions); !ok {
-			return f.errorf("the fence of area %q leaves host %s no %s address: give the host a pool in %s", f.Area, h.title(), missing, strings.Join(f.Regions, " or "))
+			return f.errorf("the fence of area %q leaves host %s no %s address: give %s", f.Area, h.title(), missing.record(), h.remedy(f.Regions, missing))
 		}
 		if h.FencedOK {
 			continue
@@ -97,4 +97,14 @@ func (b *Block) checkFences(h *Host) error {
 		}
 	}
 	return nil
+}
+
+// remedy says what would give the host an address of a family in one of the
+// regions.
+func (h *Host) remedy(regions []string, f family) string {
+	pooled := slices.DeleteFunc(slices.Clone(regions), func(n string) bool { return h.poolOf(n) == nil })
+	if len(pooled) == 0 {
+		return "the host a pool in " + strings.Join(regions, " or ")
+	}
+	return "its pool in " + strings.Join(pooled, " or ") + " an " + f.version() + " endpoint"
 }

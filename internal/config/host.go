@@ -55,7 +55,7 @@ func (p *parser) host(l *layer) (Host, error) {
 	all := l.over(policies.over(p.common))
 	d := &draft{answers: 8, minHealthy: Threshold{Count: 1}}
 	d.Host = Host{
-		Pos: l.Pos, OwnRules: len(all.rules) > 0, Rules: all.rules, Pools: all.pools,
+		Pos: l.Pos, OwnRules: len(all.rules) > 0, Rules: all.rules, Pools: ownPools(all.pools),
 		TTL: 30, TTLFloor: 5, Spread: Sticky, Grain4: unsaid, Grain6: unsaid,
 		Families: FamiliesSame, LastResort: LastResort{Kind: LastOpen}, SpillBelow: 50, MaxDown: 100,
 		places: map[string]Pos{},
@@ -69,6 +69,16 @@ func (p *parser) host(l *layer) (Host, error) {
 		return Host{}, err
 	}
 	return d.Host, nil
+}
+
+// ownPools copies pools: those of a policy are many hosts', and each host has
+// endpoints of its own, told apart by their address in memory.
+func ownPools(pools []Pool) []Pool {
+	own := slices.Clone(pools)
+	for i := range own {
+		own[i].Endpoints = slices.Clone(own[i].Endpoints)
+	}
+	return own
 }
 
 // settle fills in the values that depend on others.

@@ -270,6 +270,7 @@ func TestFitting(t *testing.T) {
 // TestWarnings holds what the operator is told although nothing is wrong.
 func TestWarnings(t *testing.T) {
 	const host = "\nhost a.example.com {\npool eu 192.0.2.1\n}\n"
+	const two = "\nhost a.example.com {\npool eu 192.0.2.1\npool us 192.0.2.2\n}\n"
 	tests := []struct {
 		name, text string
 		line       int // 0: no warning
@@ -284,6 +285,12 @@ func TestWarnings(t *testing.T) {
 		{"long prefix without ecs", "region eu\necs off\nclients prefix 192.0.2.0/25 { order eu }" + host, 0, ""},
 		{"locations alone", "region eu { location 1 2 }" + host, 3, "they get the order written"},
 		{"locations and city", "geoip city c\nregion eu { location 1 2 }" + host, 0, ""},
+		{"distance and rest", "geoip city c\nregion eu { clients rest }\nregion us { location 1 2 }" + two, 0, ""},
+		{"distance and clients", "geoip city c\nregion eu { clients continent EU }\nregion us { location 1 2 }" + two, 0, ""},
+		{"distance and nets", "geoip city c\nnets n.txt\nregion eu\nregion us { location 1 2 }" + two, 0, ""},
+		{"distance where hosts have lists", "geoip city c\nregion eu { location 1 2 }\nregion us { location 1 2 }\nhost a.example.com {\norder eu us\npool eu 192.0.2.1\npool us 192.0.2.2\n}", 0, ""},
+		{"city without locations", "geoip city c\nregion eu us" + two, 0, ""},
+		{"next by distance beside a country database", "geoip country c\nregion eu {\nclients continent EU\nlocation 1 2\n}\nregion us {\nclients rest\nlocation 3 4\n}" + two, 0, ""},
 		{"no host", "", 2, "the block has no host"},
 		{"check that nobody uses", "region eu\ncheck web { http / }" + host, 4, "no pool uses check web"},
 		{"check that a policy nobody uses names", "region eu\ncheck web { http / }\npolicy x { check web }" + host, 4, "no pool uses check web"},

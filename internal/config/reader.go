@@ -16,7 +16,8 @@ type statement struct {
 	opened  bool    // a block follows; its word's read function takes it
 	brace   Pos     // of the opening brace
 	r       *reader
-	context []word // the words that could have stood here
+	context []word     // the words that could have stood here
+	parent  *statement // whose block it stands in; nil: none
 }
 
 // blockUse says whether a word has a block.
@@ -109,7 +110,7 @@ func (s *statement) block(words ...word) error {
 			return nil
 		}
 		sub := r.statement()
-		sub.context = words
+		sub.context, sub.parent = words, s
 		if err := sub.run(); err != nil {
 			return err
 		}
@@ -217,7 +218,22 @@ func (s *statement) unknown() error {
 		return s.errorf("an import was not expanded: a snippet as the first statement of another snippet is left alone; put another statement before it")
 	}
 	known := names(s.context)
-	return s.errorf("unknown word %q: expected one of %s%s", s.Text, oneOf(known), DidYouMean(s.Text, known))
+	hint := DidYouMean(s.Text, known)
+	if s.fitsOutside() {
+		hint = "; or is a } missing before it?"
+	}
+	return s.errorf("unknown word %q: expected one of %s%s", s.Text, oneOf(known), hint)
+}
+
+// fitsOutside reports whether the word could start a statement of an enclosing
+// block.
+func (s *statement) fitsOutside() bool {
+	for outer := s.parent; outer != nil; outer = outer.parent {
+		if _, known := find(outer.context, s.Text); known {
+			return true
+		}
+	}
+	return false
 }
 
 // checkText refuses text that the lexer can only have made by mistake.

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // warn collects what the operator should know.
 func (b *Block) warn() {
@@ -12,13 +15,21 @@ func (b *Block) warn() {
 	for _, m := range b.matches() {
 		b.warnLong(m)
 	}
-	located := slices.IndexFunc(b.Regions, func(r Region) bool { return r.Location != nil })
-	if located >= 0 && len(b.Rules) == 0 && len(b.GeoIP) == 0 && len(b.Nets) == 0 {
-		b.note(b.Regions[located].Pos, "regions have locations and there is no `geoip city` to tell how far clients are: they get the order written")
-	}
+	b.warnLocations()
 	b.warnChecks()
+	for i := range b.Hosts {
+		b.warnDrained(&b.Hosts[i])
+	}
 	if len(b.Hosts) == 0 {
 		b.note(b.Pos, "the block has no host; an import whose pattern matches no file is no error to the server")
+	}
+}
+
+// warnLocations notes locations that can't tell clients apart.
+func (b *Block) warnLocations() {
+	located := b.firstLocated()
+	if located != nil && len(b.Rules)+len(b.Nets)+len(b.GeoIP) == 0 {
+		b.note(located.Pos, "regions have locations and there is no `geoip city` to tell how far clients are: they get the order written")
 	}
 }
 
@@ -65,6 +76,37 @@ func (p *Pool) warnProbes(b *Block) {
 			b.note(e.Pos, "endpoint "+e.Addr.String()+" says where its probes go, but with `"+string(e.State)+"` written it is not probed")
 		}
 	}
+}
+
+// warnDrained notes what of a host an operator has drained altogether.
+func (b *Block) warnDrained(h *Host) {
+	var all []string
+	for _, p := range h.Pools {
+		all = append(all, p.Region)
+	}
+	r := h.LastResort
+	switch {
+	case !h.drained(all):
+		if r.Kind == LastRegions && h.drained(r.Regions) {
+			b.note(r.Pos, "last_resort regions "+strings.Join(r.Regions, " ")+" of host "+h.title()+": every endpoint is drained: SERVFAIL")
+		}
+	case r.Kind == LastAddresses:
+		b.note(h.Pos, "host "+h.title()+": every endpoint is drained: clients get the addresses of last_resort")
+	default:
+		b.note(h.Pos, "host "+h.title()+": every endpoint is drained: SERVFAIL")
+	}
+}
+
+// drained reports whether the pools of the regions have no endpoint left, of
+// the families that the host offers, that has a weight and is not drained.
+func (h *Host) drained(regions []string) bool {
+	offered := h.offered()
+	left := func(e Endpoint) bool {
+		return e.Weight > 0 && e.State != StateDrain && slices.Contains(offered, familyOf(e.Addr))
+	}
+	return !slices.ContainsFunc(h.Pools, func(p Pool) bool {
+		return slices.Contains(regions, p.Region) && slices.ContainsFunc(p.Endpoints, left)
+	})
 }
 
 // note adds a warning unless it is there, as policies repeat their rules.

@@ -60,6 +60,9 @@ type Options struct {
 
 // Build loads the data files of a block and compiles the plan.
 func Build(b *config.Block, o Options) (*Plan, error) {
+	if err := prepareChecks(b, o.Root); err != nil {
+		return nil, err
+	}
 	data, err := load(b, o.Root, &o.LastGood)
 	if err != nil {
 		return nil, err
@@ -211,6 +214,10 @@ func (h *Host) First(list int) string {
 	}
 	return h.Need.Input.Regions[best].Name
 }
+
+// Signed is how many distinct RRsets a signer may meet: every set of addresses
+// has one of three TTLs.
+func (p *Plan) Signed() int { return 3 * p.MaxSets() }
 
 // MaxSets is how many distinct sets of addresses the hosts may answer, over all
 // names and both families.

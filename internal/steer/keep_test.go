@@ -124,7 +124,7 @@ func TestLists(t *testing.T) {
 	h := mustHost(t, cfg)
 	for states, want := range map[string]int{"u u u": 2, "d u u": 3, "u d u": 2, "d d u": 2, "d d d": 0, "u d d": 2} {
 		s := h.NewSnapshot(words(strings.Fields(states)...))
-		without := map[string]int{"d d u": 2, "d d d": 4, "u d d": 2}[states]
+		without := map[string]int{"u d u": 1, "d d u": 2, "d d d": 4, "u d d": 2}[states]
 		if none, one := h.Lists(s, V4); one != want || none != without {
 			t.Errorf("%s: %d lists without a candidate and %d with one; want %d and %d", states, none, one, without, want)
 		}

@@ -1,6 +1,9 @@
 package steer
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // selector chooses an answer from the endpoints of one pool and family that may
 // be answered at the moment. Its form follows from what there is to choose:
@@ -14,6 +17,7 @@ type selector struct {
 	answers []*Answer
 	salts   []uint64
 	weights []uint32
+	equal   bool // all weights are
 	draws   draws
 	salt    uint64 // of the pool, for the draw by hash
 }
@@ -54,6 +58,7 @@ func singles(b *batch, endpoints []*endpoint, weights []uint64, spread Spread) s
 			s.weights = append(s.weights, uint32(weights[i]))
 		}
 	}
+	s.equal = len(slices.Compact(slices.Clone(s.weights))) == 1
 	return s
 }
 
@@ -62,10 +67,25 @@ func (s *selector) choose(hash uint64) int {
 	if s.salts == nil {
 		return s.draws.byHash(salted(hash, s.salt))
 	}
+	if s.equal {
+		return highest(hash, s.salts)
+	}
 	best, won := bid(hash, s.salts[0], s.weights[0]), 0
 	for i := 1; i < len(s.salts); i++ {
 		if b := bid(hash, s.salts[i], s.weights[i]); b.before(best) {
 			best, won = b, i
+		}
+	}
+	return won
+}
+
+// highest is rendezvous for equal weights: the lowest score is that of the
+// highest hash, so no score need be worked out.
+func highest(hash uint64, salts []uint64) int {
+	best, won := salted(hash, salts[0]), 0
+	for i := 1; i < len(salts); i++ {
+		if h := salted(hash, salts[i]); h > best {
+			best, won = h, i
 		}
 	}
 	return won

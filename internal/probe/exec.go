@@ -38,6 +38,9 @@ func newExec(c *check.Check) (prober, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: expected a program that this process may run", err)
 	}
+	if c.Port < 0 || c.Port > 65535 {
+		return nil, fmt.Errorf("port %d, expected 0 to 65535", c.Port)
+	}
 	p := &execProber{path: path, args: c.Command}
 	p.places = places{port: uint16(c.Port), authority: hostname(c.Authority), each: c.Each}
 	if p.judge, err = newJudge(c, "", nil, nil); err != nil {

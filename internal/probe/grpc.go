@@ -174,7 +174,7 @@ func (s secured) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, erro
 
 // Info implements credentials.TransportCredentials.
 func (s secured) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", SecurityVersion: "1.2"}
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 
 // Clone implements credentials.TransportCredentials.

@@ -130,6 +130,7 @@ func TestNewRefuses(t *testing.T) {
 		{"cert missing", check.HTTPS, func(c *check.Check) { c.Cert, c.Key = missing, missing }, "cert " + missing},
 		{"full alone of tcp", check.TCP, func(c *check.Check) { c.Full = body("x") }, "write one"},
 		{"no command", check.Exec, nil, "no command"},
+		{"port of a command", check.Exec, func(c *check.Check) { c.Command, c.Port = []string{"sh"}, 70000 }, "port 70000, expected 0 to 65535"},
 		{"command missing", check.Exec, func(c *check.Check) { c.Command = []string{missing} }, "expected a program"},
 		{"command not executable", check.Exec, func(c *check.Check) { c.Command = []string{"./runner_test.go"} }, "expected a program"},
 	} {

@@ -43,7 +43,7 @@ func BenchmarkLoad(b *testing.B) {
 		{"http", check.HTTP, false, loadEndpoints},
 		{"http-keepalive", check.HTTP, true, loadEndpoints / 3},
 		{"https", check.HTTPS, false, loadEndpoints / 10},
-		{"https-keepalive", check.HTTPS, true, loadEndpoints / 3},
+		{"https-keepalive", check.HTTPS, true, loadEndpoints / 10},
 	} {
 		b.Run(fmt.Sprintf("kind=%s/endpoints=%d", tc.name, tc.endpoints), func(b *testing.B) {
 			c := check.Defaults("load", tc.kind)

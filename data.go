@@ -44,9 +44,15 @@ func (g *GSLB) use(p *plan.Plan, loaded time.Time, took time.Duration) {
 func (g *GSLB) startWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	g.files.cancel = cancel
-	files := g.live.Load().plan.Data.Files()
+	data := g.live.Load().plan.Data
+	files := data.Files()
 	if len(files) == 0 {
 		return
+	}
+	for i := range files {
+		if data.Stale[files[i].Path] != nil {
+			files[i].Loaded = false // what it holds next is news, even if that is in use
+		}
 	}
 	w := geodb.NewWatcher(watchEvery, files...)
 	g.files.done.Go(func() { w.Run(ctx, g.reload) })
@@ -107,6 +113,8 @@ func (g *GSLB) keepData() {
 	if dir == "" {
 		return
 	}
+	writingState.Lock()
+	defer writingState.Unlock()
 	if err := g.live.Load().plan.Data.Keep(dir); err != nil {
 		log.Errorf("Data files can't be copied to the state directory: %v", err)
 	}

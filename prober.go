@@ -96,11 +96,11 @@ func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[
 			}
 		}
 	}
-	p.scheduler = probe.NewScheduler(probe.Options{
-		Saved: known, Beacons: beacons,
-		Changed:  func(n probe.Notice) { p.tell(r, n) },
-		Observed: observeProbe,
-	})
+	options := r.probing
+	options.Saved, options.Beacons = known, beacons
+	options.Changed = func(n probe.Notice) { p.tell(r, n) }
+	options.Observed = observeProbe
+	p.scheduler = probe.NewScheduler(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	if p.store != nil {
@@ -137,22 +137,30 @@ func (p *prober) tell(r *registry, n probe.Notice) {
 	}
 }
 
-// logTransition tells of a changed verdict, but for the first one that an
-// endpoint is up.
+// logTransition tells of a changed verdict, but for the first one if it is that
+// the endpoint is up, as it was taken for: after a start that is true of most.
 func logTransition(c probe.Change) {
-	if c.New.Verdict == probe.VerdictUp && c.Old.LastAt.IsZero() {
+	if c.New.Verdict == probe.VerdictUp && c.Old.Assumed == probe.VerdictUp && !c.Old.Probed {
 		return
 	}
 	level := log.Infof
 	if c.New.Verdict != probe.VerdictUp {
 		level = log.Warningf
 	}
-	reason := ""
-	if len(c.New.Notes) > 0 && c.New.Verdict != probe.VerdictUp {
-		reason = ": " + c.New.Notes[0].Reason
-	}
-	level("Check %s of %s was %s and is %s%s (%s)", c.Probe.Check().Name, c.Probe.Target().Addr, c.Old.Verdict, c.New.Verdict, reason,
+	level("Check %s of %s was %s and is %s%s (%s)", c.Probe.Check().Name, c.Probe.Target().Addr, c.Old.Verdict, c.New.Verdict, because(c.New),
 		strings.Join(c.New.Users, ", "))
+}
+
+// because says why a verdict is what it has turned to.
+func because(s *probe.State) string {
+	noted := len(s.Notes) > 0
+	switch {
+	case s.Verdict == probe.VerdictUnknown && !(noted && s.Notes[0].At.After(s.LastAt)):
+		return ": no result since " + s.LastAt.UTC().Format(time.RFC3339)
+	case s.Verdict == probe.VerdictUp || !noted:
+		return ""
+	}
+	return ": " + s.Notes[0].Reason
 }
 
 // keepSaving saves until ctx is done.
@@ -173,8 +181,14 @@ func (p *prober) keepSaving(ctx context.Context) {
 	}
 }
 
+// writingState is held by those who write to a state directory: the instances
+// and, during a reload, the schedulers of two generations share one.
+var writingState sync.Mutex
+
 // save writes the verdicts to the state directory.
 func (p *prober) save() {
+	writingState.Lock()
+	defer writingState.Unlock()
 	failing := 0.0
 	if err := p.store.Save(p.scheduler.Saved()); err != nil {
 		failing = 1

@@ -24,6 +24,7 @@ type generation struct {
 type registry struct {
 	mu          sync.Mutex
 	generations []*generation
+	probing     probe.Options // of every scheduler, but for what the generation says
 }
 
 var running registry

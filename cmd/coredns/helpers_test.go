@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,6 +93,10 @@ func input(path, corefile string) caddy.Input {
 	return caddy.CaddyfileInput{Filepath: path, Contents: []byte(corefile), ServerTypeName: "dns"}
 }
 
+// given are the addresses that freeAddr gave out. Two servers with one port
+// would not be refused, but share what comes.
+var given sync.Map
+
 // freeAddr finds a loopback address whose port is free for UDP and TCP.
 func freeAddr() (string, error) {
 	for range 100 {
@@ -101,8 +106,11 @@ func freeAddr() (string, error) {
 		}
 		p, err := net.ListenPacket("udp", l.Addr().String())
 		l.Close()
-		if err == nil {
-			p.Close()
+		if err != nil {
+			continue
+		}
+		p.Close()
+		if _, twice := given.LoadOrStore(l.Addr().String(), true); !twice {
 			return l.Addr().String(), nil
 		}
 	}

@@ -20,6 +20,7 @@ import (
 func TestMetrics(t *testing.T) {
 	listen := "127.0.0.1:" + freePort(t)
 	db := copyFile(t, "testdata/ipv4only.mmdb")
+	backend := newWeb(t, "127.0.0.1:"+freePort(t), nil)
 	s := serve(t, `example.com:53 {
     prometheus `+listen+`
     view inside {
@@ -27,6 +28,11 @@ func TestMetrics(t *testing.T) {
     }
     gslb {
         geoip country `+db+`
+        state `+t.TempDir()+`
+        check web {
+            http :80 /
+            interval 1s
+        }
         spread resolver
         region eu { clients continent EU }
         region us { clients rest }
@@ -40,8 +46,17 @@ func TestMetrics(t *testing.T) {
         host gone.example.com {
             pool eu { endpoint 192.0.2.1 down }
         }
+        host probed.example.com {
+            check web
+            pool us { endpoint 192.0.2.9 probe `+backend.addr+` }
+        }
     }
 }`)
+	eventually(t, "the endpoint is probed and the verdict saved", func() bool {
+		series := scrape(t, listen)
+		state, there := series["coredns_gslb_state_failing"]
+		return series[`coredns_gslb_probed_endpoints{verdict="up"}`] == 1 && there && state == 0
+	})
 	for _, q := range []string{
 		"www.example.com A +subnet=198.51.100.0/24", "www.example.com A +subnet=198.51.100.0/24", "www.example.com A +subnet=8.8.8.0/24",
 		"www.example.com A", "www.example.com A +subnet=0.0.0.0/0", "www.example.com A +subnet=10.0.0.0/24", "www.example.com AAAA +subnet=198.51.100.0/24",
@@ -63,9 +78,14 @@ func TestMetrics(t *testing.T) {
 		`client_subnets_total{` + server + `,subnet="absent",view="inside"}`:                                     3,
 		`client_subnets_total{` + server + `,subnet="used",view="inside"}`:                                       4,
 		`client_subnets_total{` + server + `,subnet="ignored",view="inside"}`:                                    2,
-		`file_failing{file="` + db + `"}`:                       0,
-		`database_networks{file="` + db + `",kind="country"}`:   4,
-		`database_size_bytes{file="` + db + `",kind="country"}`: 660,
+		`file_failing{file="` + db + `"}`: 0,
+		`endpoint_state{endpoint="192.0.2.1",host="gone.example.com.",region="eu",view="inside"}`:   0,
+		`endpoint_state{endpoint="192.0.2.9",host="probed.example.com.",region="us",view="inside"}`: 1,
+		`probed_endpoints{verdict="up"}`:                                                              1,
+		`lists_last_resort{family="v4",host="gone.example.com.",view="inside"}`:                       1,
+		`region_availability_ratio{family="v4",host="probed.example.com.",region="us",view="inside"}`: 1,
+		`database_networks{file="` + db + `",kind="country"}`:                                         4,
+		`database_size_bytes{file="` + db + `",kind="country"}`:                                       660,
 	} {
 		got, there := series["coredns_gslb_"+want]
 		if !there || got != value {
@@ -73,12 +93,14 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, positive := range []string{
-		`topology_blocks{family="v4",lookup="client_subnet",view="inside",zone="example.com."}`,
-		`topology_blocks{family="v6",lookup="transport",view="inside",zone="example.com."}`,
-		`topology_lists{view="inside",zone="example.com."}`,
-		`topology_build_seconds{view="inside",zone="example.com."}`,
+		`topology_blocks{family="v4",lookup="client_subnet",` + server + `,view="inside",zone="example.com."}`,
+		`topology_blocks{family="v6",lookup="transport",` + server + `,view="inside",zone="example.com."}`,
+		`topology_lists{` + server + `,view="inside",zone="example.com."}`,
+		`topology_build_seconds{` + server + `,view="inside",zone="example.com."}`,
 		`database_build_timestamp_seconds{file="` + db + `",kind="country"}`,
 		`database_load_timestamp_seconds{file="` + db + `",kind="country"}`,
+		`probes_total{check="web",class="ok",result="pass"}`,
+		`probe_duration_seconds_count{check="web"}`,
 	} {
 		if series["coredns_gslb_"+positive] <= 0 {
 			t.Errorf("%s is %v, want more than 0", positive, series["coredns_gslb_"+positive])
@@ -112,7 +134,7 @@ func scrape(t *testing.T, listen string) map[string]float64 {
 	return series
 }
 
-var documented = regexp.MustCompile("`(coredns_gslb_[a-z_]+)\\{([a-z, ]+)\\}`")
+var documented = regexp.MustCompile("`(coredns_gslb_[a-z_]+)\\{([a-z, ]*)\\}`")
 
 // documentedMetrics are the metrics of README.md, with their labels sorted.
 func documentedMetrics(t *testing.T) map[string][]string {
@@ -123,7 +145,7 @@ func documentedMetrics(t *testing.T) map[string][]string {
 	}
 	labels := make(map[string][]string)
 	for _, m := range documented.FindAllStringSubmatch(string(text), -1) {
-		labels[m[1]] = strings.Split(strings.ReplaceAll(m[2], " ", ""), ",")
+		labels[m[1]] = strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r == ' ' })
 		slices.Sort(labels[m[1]])
 	}
 	return labels
@@ -136,7 +158,10 @@ func metricNames(t *testing.T) (names []string) {
 	return names
 }
 
-var labelName = regexp.MustCompile(`([a-z_]+)="`)
+var (
+	labelName = regexp.MustCompile(`([a-z_]+)="`)
+	histogram = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
 
 // checkDocumented checks that README.md has the metrics that are there, and they
 // the labels that it says. One is there only after a data file has changed.
@@ -146,9 +171,14 @@ func checkDocumented(t *testing.T, series map[string]float64) {
 	delete(missing, "coredns_gslb_file_reloads_total")
 	for s := range series {
 		name, rest, _ := strings.Cut(s, "{")
+		if short := histogram.ReplaceAllString(name, ""); documentedMetrics(t)[short] != nil {
+			name = short
+		}
 		var labels []string
 		for _, m := range labelName.FindAllStringSubmatch(rest, -1) {
-			labels = append(labels, m[1])
+			if m[1] != "le" { // of a histogram
+				labels = append(labels, m[1])
+			}
 		}
 		if slices.Sort(labels); !slices.Equal(labels, documentedMetrics(t)[name]) {
 			t.Errorf("README.md gives %s the labels %v, and it has %v", name, documentedMetrics(t)[name], labels)

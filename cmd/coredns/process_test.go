@@ -23,30 +23,48 @@ func run(t *testing.T, corefile string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := &process{addr: addr, out: new(lockedBuffer)}
+	p.path = writeFile(t, t.TempDir(), "Corefile", onAddr(corefile, addr))
+	p.begin(t)
+	return p
+}
+
+// begin starts the process, for the first time or again, and waits until it
+// answers.
+func (p *process) begin(t *testing.T) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{addr: addr, out: new(lockedBuffer)}
-	p.path = writeFile(t, t.TempDir(), "Corefile", onAddr(corefile, addr))
-	p.cmd = exec.CommandContext(t.Context(), self, "-conf", p.path)
-	p.cmd.Env = append(os.Environ(), asServer+"=1")
-	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
-	if err := p.cmd.Start(); err != nil {
+	cmd := exec.CommandContext(t.Context(), self, "-conf", p.path)
+	cmd.Env = append(os.Environ(), asServer+"=1")
+	cmd.Stdout, cmd.Stderr = p.out, p.out
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.cmd.Wait() }) // the context has killed it by then
+	p.cmd = cmd
+	t.Cleanup(func() { cmd.Wait() }) // the context has killed it by then
 	eventually(t, "the server answers", func() bool {
 		q := parseQuery(t, "example.com SOA")
-		r, err := q.exchange(q.msg(t), addr)
+		r, err := q.exchange(q.msg(t), p.addr)
 		return err == nil && len(r.Answer) > 0
 	})
-	return p
+}
+
+// end ends the process by a signal and waits.
+func (p *process) end(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Wait()
 }
 
 // A new Corefile is taken in by the reload plugin, or when the process is told;
 // a bad one is not.
 func TestProcessReload(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, plugin string
 		tell         func(*process) error

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -26,7 +25,7 @@ func makeKey(t *testing.T, dir, zone string) (*dns.DNSKEY, string) {
 	}
 	base := fmt.Sprintf("K%s+%03d+%05d", key.Hdr.Name, key.Algorithm, key.KeyTag())
 	writeFile(t, dir, base+".key", key.String()+"\n")
-	writeFile(t, dir, base+".private", key.PrivateKeyString(private.(crypto.PrivateKey)))
+	writeFile(t, dir, base+".private", key.PrivateKeyString(private))
 	return key, filepath.Join(dir, base)
 }
 

@@ -71,16 +71,6 @@ func put(t *testing.T, dir, name, content string) string {
 	return path
 }
 
-// putFixture copies a fixture as dir/name.
-func putFixture(t *testing.T, dir, name, fixture string) string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(fixtures, fixture))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return put(t, dir, name, string(content))
-}
-
 // snapshots are the written verdicts.
 func snapshots(p *plan.Plan) []*steer.Snapshot { return p.Snapshots(plan.Written) }
 

@@ -14,10 +14,12 @@ const beaconTimeout = 2 * time.Second
 // by the scheduler's mutex.
 type isolationGuard struct {
 	isolation        Isolation
-	failing, passing int    // endpoints by their last result
-	turned           []turn // those within the window, oldest first
-	asking           bool   // beacons are being probed
-	asked, heard     bool   // they have been once; and that has ended
+	failing, passing int // endpoints by their last result
+	// turned are those within one interval of their check, by that interval,
+	// oldest first.
+	turned           map[time.Duration][]turn
+	asking           bool // beacons are being probed
+	asked, heard     bool // they have been once; and that has ended
 	askedAt, heardAt time.Duration
 	answered         bool // the last time
 }
@@ -60,7 +62,8 @@ func (s *Scheduler) guardAgainst(p *Probe, old *State, now time.Duration) {
 	}
 	g := &s.guard
 	if old.Assumed != VerdictDown && p.machine.Assumed() == VerdictDown {
-		g.turned = append(g.turned, turn{p, old, p.machine.Since(), now})
+		interval := p.machine.check.Interval
+		g.turned[interval] = append(g.turned[interval], turn{p, old, p.machine.Since(), now})
 	}
 	suspicious := 2*g.failing > s.stats.Endpoints || g.isolation.Isolated()
 	if suspicious && !g.asking && (!g.asked || now-g.askedAt >= s.opts.Window) {
@@ -74,14 +77,8 @@ func (s *Scheduler) guardAgainst(p *Probe, old *State, now time.Duration) {
 // it are undone.
 func (s *Scheduler) judge(now time.Duration) {
 	g := &s.guard
-	window := s.opts.Window + jitterSpan(s.opts.Window)
-	n := 0
-	for n < len(g.turned) && (now-g.turned[n].at > window || g.turned[n].probe.released) {
-		n++
-	}
-	g.turned = g.turned[n:]
-	v := Vantage{Endpoints: s.stats.Endpoints, Turned: len(g.turned), Passing: g.passing}
-	if g.heard && now-g.heardAt <= window+beaconTimeout {
+	v := Vantage{Endpoints: s.stats.Endpoints, Turned: g.recent(now), Passing: g.passing}
+	if g.heard && now-g.heardAt <= s.opts.Window+jitterSpan(s.opts.Window)+beaconTimeout {
 		v.Beacons = BeaconsSilent
 		if g.answered {
 			v.Beacons = BeaconsAnswer
@@ -91,15 +88,30 @@ func (s *Scheduler) judge(now time.Duration) {
 		return
 	}
 	if g.isolation.Isolated() {
-		for _, t := range g.turned {
-			if !t.probe.released {
-				t.probe.machine.Recall(t.since, t.before.Verdict, t.before.Assumed, t.before.Since)
-				s.publish(t.probe)
+		for _, turns := range g.turned {
+			for _, t := range turns {
+				if !t.probe.released {
+					t.probe.machine.Recall(t.since, t.before.Verdict, t.before.Assumed, t.before.Since)
+					s.publish(t.probe)
+				}
 			}
 		}
-		g.turned = nil
+		clear(g.turned)
 	}
 	signal(s.dirty)
+}
+
+// recent forgets turns that are older than an interval, and counts the others.
+func (g *isolationGuard) recent(now time.Duration) (count int) {
+	for interval, turns := range g.turned {
+		n := 0
+		for n < len(turns) && (now-turns[n].at > interval+jitterSpan(interval) || turns[n].probe.released) {
+			n++
+		}
+		g.turned[interval] = turns[n:]
+		count += len(turns) - n
+	}
+	return count
 }
 
 // askBeacons probes the beacons and judges by what they say.

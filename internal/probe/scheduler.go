@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -46,8 +47,7 @@ type Options struct {
 	Beacons []Target
 	// Beacon probes a beacon; nil: it answers if a TCP connection opens.
 	Beacon Prober
-	// Window is the time in which turns to down are counted for Isolation, and
-	// between two probes of a beacon: the usual interval. 0: DefaultWindow.
+	// Window is the time between two probes of a beacon. 0: DefaultWindow.
 	Window time.Duration
 }
 
@@ -68,6 +68,7 @@ type Scheduler struct {
 	mu      sync.Mutex
 	closed  bool
 	probes  map[Key]*Probe
+	kin     map[kinship]*Probe
 	checks  map[uint64]*prepared
 	digests digestCache
 	saved   map[string]Saved // not asked for yet
@@ -126,6 +127,8 @@ func NewScheduler(opts Options) *Scheduler {
 		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), quiet: make(chan struct{}),
 		probes: map[Key]*Probe{}, checks: map[uint64]*prepared{}, saved: maps.Clone(opts.Saved),
 		notice: pendingNotice{places: map[*Probe]int{}},
+		guard:  isolationGuard{turned: map[time.Duration][]turn{}},
+		kin:    map[kinship]*Probe{},
 	}
 	s.opts.Saved = nil
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -182,9 +185,11 @@ func (s *Scheduler) add(key Key, c *check.Check, runner *Runner) *Probe {
 	word := key.String()
 	p := &Probe{
 		scheduler: s, key: key, runner: runner, hash: hashOf(word), queued: -1, round: -1,
-		machine: NewMachine(c, s.saved[word], s.opts.Now()),
+		kin: kinship{c.Name, key.Addr, key.Port, key.Name},
 	}
+	p.machine = NewMachine(c, s.known(p, word), s.opts.Now())
 	delete(s.saved, word)
+	s.kin[p.kin] = p
 	p.target = Target{Addr: key.Addr, Port: key.Port, Name: key.Name}
 	p.base = s.now()
 	if c.Interval <= firstRound {
@@ -195,6 +200,25 @@ func (s *Scheduler) add(key Key, c *check.Check, runner *Runner) *Probe {
 	s.stats.Endpoints++
 	s.schedule(p, p.base+spreadWithin(p.hash, min(c.Interval, firstRound)))
 	return p
+}
+
+// kinship is what stays the same of a probe when its check is edited.
+type kinship struct {
+	check string
+	addr  netip.Addr
+	port  uint16
+	name  string
+}
+
+// known is what is known of a new probe's endpoint: what was saved of it, else
+// what the probe says that the check had before it was edited. An edit in the
+// middle of an outage must not make dead endpoints look alive.
+func (s *Scheduler) known(p *Probe, word string) Saved {
+	saved, ok := s.saved[word]
+	if old := s.kin[p.kin]; old != nil && !ok {
+		saved, _ = old.machine.Saved()
+	}
+	return saved
 }
 
 // release takes one user off a probe, and the probe away with the last.
@@ -212,6 +236,9 @@ func (s *Scheduler) release(p *Probe, user string) {
 	}
 	p.released = true
 	delete(s.probes, p.key)
+	if s.kin[p.kin] == p {
+		delete(s.kin, p.kin)
+	}
 	s.stats.Endpoints--
 	s.guard.forget(p)
 	switch p.stage {

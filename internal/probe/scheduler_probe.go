@@ -16,6 +16,7 @@ type Probe struct {
 	target    Target
 	runner    *Runner
 	hash      uint64
+	kin       kinship
 	check     atomic.Pointer[check.Check] // the newest of those of equal definition
 	state     atomic.Pointer[State]
 

@@ -113,8 +113,24 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 	next := &state{plan: old.plan, snapshots: append([]*steer.Snapshot(nil), old.snapshots...)}
 	for i := range touched {
 		next.snapshots[i] = old.plan.Snapshot(i, g.verdict)
+		logLastResort(old.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
 	}
 	g.live.Store(next)
+}
+
+// logLastResort tells when the last resort of a host begins to answer for some
+// of its clients, and when it ends.
+func logLastResort(h *plan.Host, before, after *steer.Snapshot) {
+	for f := steer.V4; f <= steer.V6; f++ {
+		was, _ := h.Steer.Lists(before, f)
+		is, _ := h.Steer.Lists(after, f)
+		switch {
+		case was == 0 && is > 0:
+			log.Warningf("Host %s (%s): no region is usable for some clients, so last_resort %s answers", h.Config.Names[0], f, h.Config.LastResort.Kind)
+		case was > 0 && is == 0:
+			log.Infof("Host %s (%s): every client has a usable region again", h.Config.Names[0], f)
+		}
+	}
 }
 
 // refresh makes the snapshots of all hosts anew.

@@ -204,18 +204,25 @@ func TestProbeMetrics(t *testing.T) {
 			set  string
 			wait time.Duration
 			line string
+			host string // what is said of the host whose only region it is
 		}{
-			{"", 0, ""},
-			{"192.0.2.1 fail", fallen, "[WARNING] plugin/gslb: Check counted of 192.0.2.1 was up and is down: connection refused (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n"},
-			{"192.0.2.1 pass", risen, "[INFO] plugin/gslb: Check counted of 192.0.2.1 was down and is up (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n"},
-			{"192.0.2.2 full", oneProbe, "[WARNING] plugin/gslb: Check counted of 192.0.2.2 was up and is full: busy (api.example.com. a 192.0.2.2)\n"},
-			{"192.0.2.2 pass", fallen, "[INFO] plugin/gslb: Check counted of 192.0.2.2 was full and is up (api.example.com. a 192.0.2.2)\n"},
-			{"192.0.2.2 stuck", time.Minute, "[WARNING] plugin/gslb: Check counted of 192.0.2.2 was up and is unknown: no result since 2000-01-01T00:02:"},
+			{"", 0, "", ""},
+			{"192.0.2.1 fail", fallen, "[WARNING] plugin/gslb: Check counted of 192.0.2.1:8080 was up and is down: connection refused (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n",
+				"[WARNING] plugin/gslb: Host www.example.com. (v4): no region is usable for some clients, so last_resort open answers\n"},
+			{"192.0.2.1 pass", risen, "[INFO] plugin/gslb: Check counted of 192.0.2.1:8080 was down and is up (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n",
+				"[INFO] plugin/gslb: Host www.example.com. (v4): every client has a usable region again\n"},
+			{"192.0.2.2 full", oneProbe, "[WARNING] plugin/gslb: Check counted of 192.0.2.2:8080 was up and is full: busy (api.example.com. a 192.0.2.2)\n", ""},
+			{"192.0.2.2 pass", fallen, "[INFO] plugin/gslb: Check counted of 192.0.2.2:8080 was full and is up (api.example.com. a 192.0.2.2)\n", ""},
+			{"192.0.2.2 stuck", time.Minute, "[WARNING] plugin/gslb: Check counted of 192.0.2.2:8080 was up and is unknown: no result since 2000-01-01T00:02:", ""},
 		} {
 			w.set(step.set)
 			time.Sleep(step.wait)
 			synctest.Wait()
-			got, want := logged.String(), 0
+			got, said := strings.CutPrefix(logged.String(), step.host)
+			if !said {
+				t.Errorf("%s: logged %q, want %q first", step.set, got, step.host)
+			}
+			want := 0
 			if step.line != "" {
 				want = 1
 			}
@@ -256,7 +263,7 @@ func TestLogAfterRestart(t *testing.T) {
 		defer r.stop(gen)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		want := "[WARNING] plugin/gslb: Check web of 192.0.2.1 was unknown and is down: connection refused (api.example.com. a 192.0.2.1)\n"
+		want := "[WARNING] plugin/gslb: Check web of 192.0.2.1:8080 was taken for down and is indeed down: connection refused (api.example.com. a 192.0.2.1)\n"
 		if got := logged.String(); got != want {
 			t.Errorf("logged\n%s, want\n%s", got, want)
 		}
@@ -275,12 +282,22 @@ func TestStateFailing(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
+		gen.prober.save() // makes the directory again
+		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 0 {
+			t.Errorf("state_failing is %v", f)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		logged := logTo(t)
 		gen.prober.save()
 		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 1 {
 			t.Errorf("state_failing is %v", f)
 		}
-		if got := logged.String(); !strings.HasPrefix(got, "[ERROR] plugin/gslb: Verdicts can't be saved: ") {
+		if got := logged.String(); !strings.Contains(got, "[ERROR] plugin/gslb: Verdicts can't be saved: ") {
 			t.Errorf("logged %q", got)
 		}
 		gen.prober.close()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -147,14 +148,31 @@ func logTransition(c probe.Change) {
 	if c.New.Verdict != probe.VerdictUp {
 		level = log.Warningf
 	}
-	level("Check %s of %s was %s and is %s%s (%s)", c.Probe.Check().Name, c.Probe.Target().Addr, c.Old.Verdict, c.New.Verdict, because(c.New),
+	was, is := c.Old.Verdict.String(), "is"
+	if c.Old.Verdict == probe.VerdictUnknown {
+		was = "taken for " + c.Old.Assumed.String()
+	}
+	if c.Old.Assumed == c.New.Verdict {
+		is = "is indeed"
+	}
+	level("Check %s of %s was %s and %s %s%s (%s)", c.Probe.Check().Name, placeOf(c.Probe.Target()), was, is, c.New.Verdict, because(c.New),
 		strings.Join(c.New.Users, ", "))
+}
+
+// placeOf is where a probe goes, as a person would write it.
+func placeOf(t probe.Target) string {
+	if t.Port == 0 {
+		return t.Addr.String()
+	}
+	return netip.AddrPortFrom(t.Addr, t.Port).String()
 }
 
 // because says why a verdict is what it has turned to.
 func because(s *probe.State) string {
 	noted := len(s.Notes) > 0
 	switch {
+	case s.Verdict == probe.VerdictUnknown && time.Since(s.LastAt) < time.Second:
+		return ": taken back, since this vantage is isolated"
 	case s.Verdict == probe.VerdictUnknown && !(noted && s.Notes[0].At.After(s.LastAt)):
 		return ": no result since " + s.LastAt.UTC().Format(time.RFC3339)
 	case s.Verdict == probe.VerdictUp || !noted:
@@ -190,6 +208,9 @@ func (p *prober) save() {
 	writingState.Lock()
 	defer writingState.Unlock()
 	failing := 0.0
+	if err := os.MkdirAll(p.settings.dir, 0o750); err != nil { // it may have been removed
+		log.Errorf("State directory: %v", err)
+	}
 	if err := p.store.Save(p.scheduler.Saved()); err != nil {
 		failing = 1
 		log.Errorf("Verdicts can't be saved: %v", err)

@@ -307,7 +307,7 @@ func TestHealthRestart(t *testing.T) {
 	state := t.TempDir()
 	p := run(t, strings.Replace(regionsOf(port, "state "+state), "gslb {", "errors\n    gslb {", 1))
 	eventually(t, "the outage is known", func() bool { return brief(ask(t, p.addr, "www.example.com A")) == loopback(102) })
-	if !strings.Contains(p.out.String(), "Check web of "+loopback(101)+" was unknown and is down: ") {
+	if !strings.Contains(p.out.String(), "Check web of "+net.JoinHostPort(loopback(101), port)+" was taken for up and is down: ") {
 		t.Errorf("b78: the log doesn't tell what the answer shows:\n%s", p.out)
 	}
 	saved := filepath.Join(state, "verdicts")

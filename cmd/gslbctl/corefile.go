@@ -130,7 +130,11 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	p, err := plan.Build(block, plan.Options{Root: s.root})
+	options := plan.Options{Root: s.root}
+	if block.State != nil {
+		options.LastGood = plan.LastGood{Dir: plan.Join(s.root, block.State.Path), Now: time.Now()}
+	}
+	p, err := plan.Build(block, options)
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}

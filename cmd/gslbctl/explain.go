@@ -69,6 +69,9 @@ type blockReport struct {
 	Explanation *plan.Explanation `json:"explanation,omitempty"`
 	// StateError is why the verdicts that the server saved can't be read.
 	StateError string `json:"state_error,omitempty"`
+	// StateMissing: there are checks, but no state directory that verdicts could
+	// be read from.
+	StateMissing bool `json:"state_missing,omitempty"`
 }
 
 func explain(args []string, stdout, stderr io.Writer) int {
@@ -231,6 +234,7 @@ func (r *request) ask(s *serverBlock, p *plan.Plan, zone string) blockReport {
 	b := blockReport{At: p.Block.Pos.String(), Zone: zone, View: s.view}
 	host, exists := p.Find(zone, r.name)
 	if host != nil {
+		b.StateMissing = len(p.Block.Checks) > 0 && p.Block.State == nil
 		verdict, err := s.verdicts(p)
 		if err != nil {
 			b.StateError = err.Error()

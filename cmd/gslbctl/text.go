@@ -25,8 +25,11 @@ func (r *report) print(w io.Writer) {
 			b.printUnsteered(w)
 			continue
 		}
-		if b.StateError != "" {
-			row(w, "saved state", "can't be read: %s", b.StateError)
+		switch {
+		case b.StateError != "":
+			row(w, "verdicts", "can't be read: %s", b.StateError)
+		case b.StateMissing:
+			row(w, "verdicts", "NOT KNOWN: the block has no state directory, so what a running server has found is not known here")
 		}
 		printExplanation(w, b.Explanation, r.TransportAssumed)
 	}

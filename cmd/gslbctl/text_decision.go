@@ -71,6 +71,7 @@ func candidateText(c *steer.TraceCandidate) string {
 var whyTexts = map[string]string{
 	"no_pool": "no pool", "no_family": "no endpoint of this family", "drained": "drained", "down": "down",
 	"min_healthy": "fewer are up than min_healthy", "fenced": "outside the fence",
+	"spilled": "it gives part of its clients away, as it is full or partly down, this one among them", "held": "failed, but max_down keeps it in service",
 }
 
 func endpointText(e *steer.TraceEndpoint) string {

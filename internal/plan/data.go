@@ -20,9 +20,10 @@ type Data struct {
 	// Stale is why files can't be used whose last good content is in use.
 	Stale map[string]error
 
-	root  string
-	dbs   map[string]*database
-	lists map[string]*prefixList
+	root    string
+	regions []string // that lines of nets may name
+	dbs     map[string]*database
+	lists   map[string]*prefixList
 }
 
 // database is a location database, opened for one kind of use.
@@ -46,6 +47,9 @@ type prefixList struct {
 // root. For a file that can't be used its last good content is, if there is any.
 func load(b *config.Block, root string, last *LastGood) (*Data, error) {
 	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	for _, r := range b.Regions {
+		d.regions = append(d.regions, r.Name)
+	}
 	for _, g := range b.GeoIP {
 		db, err := d.openDatabase(d.path(g.Path), geodb.Kind(g.Kind), g.Optional, last)
 		if err != nil {
@@ -120,6 +124,9 @@ func (d *Data) readList(pos config.Pos, file string, words geodb.Words, last *La
 	}
 	lines, hash, err := geodb.ReadPrefixes(path, words)
 	list := &prefixList{path, words, lines, hash}
+	if err == nil && words == geodb.WithWords {
+		err = d.checkNets(file, lines)
+	}
 	if err != nil {
 		if list = last.list(path, words); list == nil {
 			return fmt.Errorf("%s: %w", pos, missing(path, err))
@@ -130,11 +137,23 @@ func (d *Data) readList(pos config.Pos, file string, words geodb.Words, last *La
 	return nil
 }
 
+// checkNets holds that the lines of a nets file name regions of the block.
+func (d *Data) checkNets(file string, lines []geodb.PrefixLine) error {
+	for _, line := range lines {
+		for _, name := range line.Words {
+			if !slices.Contains(d.regions, name) {
+				return fmt.Errorf("%s: unknown region %q: expected one of %s", config.Pos{File: file, Line: line.Line}, name, strings.Join(d.regions, ", "))
+			}
+		}
+	}
+	return nil
+}
+
 // Reload reads one file again, by the path that Files gives, and returns data
 // with its new content; the old data stay as they are. A file that has lost
 // more than half of its networks or prefixes is an error.
 func (d *Data) Reload(path string) (*Data, error) {
-	next := &Data{root: d.root, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	next := &Data{root: d.root, regions: d.regions, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
 	delete(next.Stale, path)
 	for k, old := range d.dbs {
 		next.dbs[k] = old
@@ -158,6 +177,9 @@ func (d *Data) Reload(path string) (*Data, error) {
 			continue
 		}
 		lines, hash, err := geodb.ReadPrefixes(path, old.words)
+		if err == nil && old.words == geodb.WithWords {
+			err = d.checkNets(path, lines)
+		}
 		if err == nil {
 			err = geodb.CheckShrink(path, "prefixes", len(old.lines), len(lines))
 		}

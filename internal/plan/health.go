@@ -54,6 +54,12 @@ func reason(s Seen) string {
 			text = fmt.Sprintf("%s: unknown, last probed %s, taken for %s", s.Check.Name, s.State.LastAt.UTC().Format(time.RFC3339), s.State.Assumed)
 		}
 	}
+	switch {
+	case s.State.Held:
+		text += ", held down: it changed too often within the hour"
+	case s.State.Waiting:
+		text += ", until an operator returns it"
+	}
 	if s.State.Assumed == probe.VerdictUp && !s.State.Streak {
 		return text
 	}
@@ -113,7 +119,7 @@ func (p *Plan) Remembered(saved map[string]probe.Saved, now time.Time) func(*con
 
 func remember(c *check.Check, saved probe.Saved, now time.Time) Seen {
 	m := probe.NewMachine(c, saved, now)
-	s := &probe.State{Verdict: saved.Verdict, Assumed: m.Assumed(), Since: saved.Since, LastAt: saved.At, Notes: saved.Notes}
+	s := &probe.State{Verdict: saved.Verdict, Assumed: m.Assumed(), Since: saved.Since, LastAt: saved.At, Notes: saved.Notes, Held: m.Held(), Waiting: m.Waiting()}
 	if now.Sub(saved.At) > c.InitialAge {
 		s.Verdict = probe.VerdictUnknown
 	}

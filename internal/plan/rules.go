@@ -101,11 +101,6 @@ func (c *compiler) addNets(s *ruleSet) error {
 				return fmt.Errorf("%s: prefix %s is already written at %s: write it once", at, line.Prefix, where)
 			}
 			written[line.Prefix] = at.String()
-			for _, name := range line.Words {
-				if _, ok := c.regions[name]; !ok {
-					return fmt.Errorf("%s: unknown region %q: expected one of %s", at, name, c.regionNames())
-				}
-			}
 			key := strings.Join(append([]string{n.Path}, line.Words...), " ")
 			i, ok := byList[key]
 			if !ok {
@@ -132,14 +127,6 @@ func (c *compiler) fileOf(m config.Match) string {
 		}
 	}
 	return ""
-}
-
-func (c *compiler) regionNames() string {
-	names := make([]string, len(c.block.Regions))
-	for i, r := range c.block.Regions {
-		names[i] = r.Name
-	}
-	return strings.Join(names, ", ")
 }
 
 // spec converts the list of a rule. A region's own clients get the region, then

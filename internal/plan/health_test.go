@@ -29,6 +29,10 @@ func TestJudge(t *testing.T) {
 	full := seen(probe.VerdictFull, probe.VerdictFull, false, "busy")
 	down := seen(probe.VerdictDown, probe.VerdictDown, false, "refused", "timeout", "refused")
 	stale := seen(probe.VerdictUnknown, probe.VerdictDown, false, "refused")
+	held := seen(probe.VerdictDown, probe.VerdictDown, false, "refused")
+	held.State.Held = true
+	waiting := seen(probe.VerdictDown, probe.VerdictDown, false, "refused")
+	waiting.State.Waiting = true
 	never := seen(probe.VerdictUnknown, probe.VerdictUp, false)
 	never.State.LastAt = time.Time{}
 	const since = " since 2026-03-01T12:00:00Z"
@@ -48,6 +52,8 @@ func TestJudge(t *testing.T) {
 		{"full and down", config.StateAuto, []plan.Seen{full, down, up}, steer.Down, false, "c-down: down" + since + ": refused; before that timeout"},
 		{"unknown", config.StateAuto, []plan.Seen{stale}, steer.Down, false, "c-unknown: unknown, last probed 2026-03-01T12:00:00Z, taken for down: refused"},
 		{"never probed", config.StateAuto, []plan.Seen{never}, steer.Up, false, "c-unknown: never probed, taken for up"},
+		{"held down", config.StateAuto, []plan.Seen{held}, steer.Down, false, "c-down: down" + since + ", held down: it changed too often within the hour: refused"},
+		{"waiting", config.StateAuto, []plan.Seen{waiting}, steer.Down, false, "c-down: down" + since + ", until an operator returns it: refused"},
 		{"written up", config.StateUp, []plan.Seen{down}, steer.Up, false, "written up"},
 		{"written down", config.StateDown, []plan.Seen{up}, steer.Down, false, "written down"},
 		{"written drain", config.StateDrain, []plan.Seen{up}, steer.Drained, false, "written drain"},

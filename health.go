@@ -113,9 +113,11 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 	next := &state{plan: old.plan, snapshots: append([]*steer.Snapshot(nil), old.snapshots...)}
 	for i := range touched {
 		next.snapshots[i] = old.plan.Snapshot(i, g.verdict)
-		logLastResort(old.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
 	}
 	g.live.Store(next)
+	for i := range touched {
+		logLastResort(old.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
+	}
 }
 
 // logLastResort tells when the last resort of a host begins to answer for some

@@ -127,7 +127,7 @@ func (p *prober) tell(r *registry, n probe.Notice) {
 		}
 		p.changed.Store(true)
 		transitionCount.WithLabelValues(c.Probe.Check().Name, c.New.Verdict.String()).Inc()
-		logTransition(c)
+		logTransition(c, n.Isolated)
 	}
 	if was := p.isolated.Swap(n.Isolated); was != n.Isolated {
 		if n.Isolated {
@@ -140,7 +140,7 @@ func (p *prober) tell(r *registry, n probe.Notice) {
 
 // logTransition tells of a changed verdict, but for the first one if it is that
 // the endpoint is up, as it was taken for: after a start that is true of most.
-func logTransition(c probe.Change) {
+func logTransition(c probe.Change, isolated bool) {
 	if c.New.Verdict == probe.VerdictUp && c.Old.Assumed == probe.VerdictUp && !c.Old.Probed {
 		return
 	}
@@ -155,7 +155,7 @@ func logTransition(c probe.Change) {
 	if c.Old.Assumed == c.New.Verdict {
 		is = "is indeed"
 	}
-	level("Check %s of %s was %s and %s %s%s (%s)", c.Probe.Check().Name, placeOf(c.Probe.Target()), was, is, c.New.Verdict, because(c.New),
+	level("Check %s of %s was %s and %s %s%s (%s)", c.Probe.Check().Name, placeOf(c.Probe.Target()), was, is, c.New.Verdict, because(c.New, isolated),
 		strings.Join(c.New.Users, ", "))
 }
 
@@ -168,10 +168,10 @@ func placeOf(t probe.Target) string {
 }
 
 // because says why a verdict is what it has turned to.
-func because(s *probe.State) string {
+func because(s *probe.State, isolated bool) string {
 	noted := len(s.Notes) > 0
 	switch {
-	case s.Verdict == probe.VerdictUnknown && time.Since(s.LastAt) < time.Second:
+	case isolated && s.Verdict != probe.VerdictDown && noted && !s.Notes[0].At.Before(s.LastAt): // its last probe failed
 		return ": taken back, since this vantage is isolated"
 	case s.Verdict == probe.VerdictUnknown && !(noted && s.Notes[0].At.After(s.LastAt)):
 		return ": no result since " + s.LastAt.UTC().Format(time.RFC3339)

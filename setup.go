@@ -38,12 +38,12 @@ func setup(c *caddy.Controller) error {
 		if err := g.checkNeighbours(words); err != nil {
 			return plugin.Error(name, err)
 		}
+		size := describe(g.live.Load().plan, g.files.took)
 		if err := running.start(gen, g); err != nil {
 			return plugin.Error(name, err)
 		}
 		g.keepData()
-		p := g.live.Load().plan
-		log.Infof("Zone %s: %s", g.zones, describe(p, g.files.took))
+		log.Infof("Zone %s: %s", g.zones, size)
 		return nil
 	})
 	// A later Corefile failed to load, and whatever it started is over; or it is

@@ -128,7 +128,8 @@ func (d *Data) readList(pos config.Pos, file string, words geodb.Words, last *La
 		err = d.checkNets(file, lines)
 	}
 	if err != nil {
-		if list = last.list(path, words); list == nil {
+		list = last.list(path, words)
+		if list == nil || words == geodb.WithWords && d.checkNets(file, list.lines) != nil {
 			return fmt.Errorf("%s: %w", pos, missing(path, err))
 		}
 		d.Stale[path] = err

@@ -59,3 +59,29 @@ func TestNetsFromCopy(t *testing.T) {
 		})
 	}
 }
+
+// TestLastGoodSuitsTheBlock: content that names a region which the block no
+// longer has is no substitute, be it in service or a copy.
+func TestLastGoodSuitsTheBlock(t *testing.T) {
+	dir := t.TempDir()
+	nets := put(t, dir, "nets.txt", "203.0.113.0/24 us\n")
+	p := build(t, dir, "nets nets.txt\nregion eu us\nhost a.example.com {\npool eu 192.0.2.1\npool us 192.0.2.2\n}")
+	state := filepath.Join(dir, "state")
+	if err := p.Data.Keep(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(nets); err != nil {
+		t.Fatal(err)
+	}
+	b, err := parse("example.com.", "nets nets.txt\nregion eu ap\nhost a.example.com {\npool eu 192.0.2.1\npool ap 192.0.2.2\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, last := range map[string]plan.LastGood{
+		"in service": {InService: []*plan.Data{p.Data}}, "copy": {Dir: state, Now: time.Now()},
+	} {
+		if _, err := plan.Build(b, plan.Options{Root: dir, LastGood: last}); err == nil || !strings.Contains(err.Error(), "nets.txt") {
+			t.Errorf("%s: got %v, want that nets.txt can't be read", name, err)
+		}
+	}
+}

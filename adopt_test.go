@@ -330,8 +330,8 @@ func TestVerdictsAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		_, gen, _ := outage(t, w, pair("state "+dir))
-		defer gen.prober.close()
+		r, gen, _ := outage(t, w, pair("state "+dir))
+		defer r.stop(gen)
 		time.Sleep(2 * saveCheck)
 		saved := func() string {
 			all, err := probe.NewStore(dir).Peek(time.Now(), savedAge)

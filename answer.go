@@ -24,7 +24,8 @@ const (
 // addresses is the form in which an answer is kept for the query path.
 type addresses []net.IP
 
-// prepare makes the addresses of an answer, once per answer.
+// prepare makes the addresses of an answer, once per answer. An answer that is a
+// name has none.
 func prepare(_ *config.Host, a *steer.Answer) any {
 	ips := make(addresses, len(a.Addrs))
 	for i, addr := range a.Addrs {
@@ -78,8 +79,13 @@ func (g *GSLB) answer(q *query, d *steer.Decision) *dns.Msg {
 	m.SetReply(q.req)
 	m.Authoritative = true
 	q.addOPT(m, d.Scope)
-	ips := d.Answer.Prepared.(addresses)
 	hdr := dns.RR_Header{Name: q.owner(), Rrtype: q.qtype, Class: dns.ClassINET, Ttl: d.TTL}
+	if d.Answer.Name != "" {
+		hdr.Rrtype = dns.TypeCNAME
+		m.Answer = []dns.RR{&dns.CNAME{Hdr: hdr, Target: d.Answer.Name}}
+		return m
+	}
+	ips := d.Answer.Prepared.(addresses)
 	m.Answer = make([]dns.RR, len(ips))
 	if q.qtype == dns.TypeA {
 		rrs := make([]dns.A, len(ips))

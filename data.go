@@ -33,7 +33,7 @@ type dataFiles struct {
 // use takes a plan into service.
 func (g *GSLB) use(p *plan.Plan, loaded time.Time, took time.Duration) {
 	g.writing.Lock()
-	g.live.Store(&state{plan: p, snapshots: p.Snapshots(g.verdict)})
+	g.live.Store(g.next(p, time.Now()))
 	g.writing.Unlock()
 	g.files.mu.Lock()
 	g.files.loaded, g.files.took = loaded, took
@@ -91,19 +91,38 @@ func (g *GSLB) reload(changes []geodb.Change) {
 
 func (g *GSLB) reloadFile(path string) error {
 	began := time.Now()
-	old := g.live.Load().plan
-	data, err := old.Data.Reload(path)
+	data, err := g.live.Load().plan.Data.Reload(path, began)
 	if err != nil {
 		return err
 	}
-	p, err := plan.Compile(g.block, data, g.options)
+	o := g.options
+	o.Now = began
+	p, err := plan.Compile(g.block, data, o)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	g.use(p, began, took)
+	if err := g.replace(p, began, took); err != nil {
+		return err
+	}
 	g.keepData()
+	g.remember()
 	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
+	return nil
+}
+
+// replace puts a plan into the place of the one in service, if guards let it.
+func (g *GSLB) replace(p *plan.Plan, loaded time.Time, took time.Duration) error {
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	now := time.Now()
+	if err := g.allowed(g.side(g.live.Load()), g.next(p, now), now); err != nil {
+		return err
+	}
+	g.files.mu.Lock()
+	g.files.loaded, g.files.took = loaded, took
+	g.files.mu.Unlock()
+	g.take(p, now)
 	return nil
 }
 

@@ -3,12 +3,16 @@ module github.com/seed-945f90c5/gslb
 go 1.26.0
 
 require (
+	// The mapping of round trips to bins of DDSketch, when maps are built; CoreDNS has it. What it brings, protobuf, gRPC brings too.
+	github.com/DataDog/sketches-go v1.4.8
 	// A hash that every instance and architecture agrees on; CoreDNS has it.
 	github.com/cespare/xxhash/v2 v2.3.0
 	// What CoreDNS reads Corefiles with.
 	github.com/coredns/caddy v1.1.4
 	// The server; v1.15.0 is the first whose cache lets a plugin's zones be.
 	github.com/coredns/coredns v1.15.0
+	// Reads and writes zstd, for measurements and sketches; CoreDNS has it.
+	github.com/klauspost/compress v1.19.1
 	// Writes the small databases of testdata; tests and the generator only.
 	github.com/maxmind/mmdbwriter v1.2.0
 	// The DNS library of CoreDNS.
@@ -21,6 +25,8 @@ require (
 	github.com/prometheus/client_golang v1.24.1
 	// Goroutines that outlive a test; tests only.
 	go.uber.org/goleak v1.3.0
+	// Reads the description of the control API; tests only.
+	go.yaml.in/yaml/v3 v3.0.5
 	// DNS and ICMP messages of health checks.
 	golang.org/x/net v0.60.0
 	// The gRPC health service, for its checks; CoreDNS has it.
@@ -58,7 +64,6 @@ require (
 	github.com/DataDog/go-runtime-metrics-internal v0.0.4-0.20260217080614-b0f4edc38a6d // indirect
 	github.com/DataDog/go-sqllexer v0.2.3 // indirect
 	github.com/DataDog/go-tuf v1.1.1-0.5.2 // indirect
-	github.com/DataDog/sketches-go v1.4.8 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/apparentlymart/go-cidr v1.1.1 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.1 // indirect
@@ -134,7 +139,6 @@ require (
 	github.com/infobloxopen/go-trees v0.0.0-20200715205103-96a057b8dfb9 // indirect
 	github.com/jpillora/backoff v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/klauspost/compress v1.19.1 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/libdns/libdns v1.1.1 // indirect
 	github.com/linkdata/deadlock v0.5.5 // indirect
@@ -199,7 +203,6 @@ require (
 	go.uber.org/zap v1.28.0 // indirect
 	go.uber.org/zap/exp v0.3.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go4.org/netipx v0.0.0-20231129151722-fdeea329fbba // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20260529124908-c761662dc8c9 // indirect

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
@@ -15,6 +16,8 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
+	"github.com/seed-945f90c5/gslb/internal/target"
+	"github.com/seed-945f90c5/gslb/internal/topology"
 
 	"github.com/miekg/dns"
 )
@@ -35,6 +38,14 @@ type GSLB struct {
 	files   dataFiles
 	health  health
 	writing sync.Mutex // held by those who replace live
+
+	// What follows is guarded by the registry's lock.
+	steering    *steering // nil: not started
+	targets     map[string]*target.Target
+	due         time.Time                  // when snapshots are to be made anew; zero: never
+	targetsLate time.Time                  // when addresses get too old; zero: never
+	admitted    map[admissionKey][]float64 // what the law admits, by list; of the others everybody
+	loads       [][]float64                // natural demand by host and list, in the unit of capacity
 }
 
 var (
@@ -47,6 +58,7 @@ var (
 type state struct {
 	plan      *plan.Plan
 	snapshots []*steer.Snapshot // by plan.Host.Index
+	demand    *demand           // of queries for the plan's hosts; the only thing in it that changes
 }
 
 // Name implements plugin.Handler.
@@ -75,6 +87,8 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	host, exists := s.plan.Find(q.zone, q.name)
 	address := q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA
 	switch {
+	case host != nil && !address && host.Aliases() && q.qtype != dns.TypeANY:
+		return g.aliased(ctx, w, &q, s, host)
 	case host != nil && address && chased(ctx):
 		// A plugin follows its own CNAME into us through the server: refuse, so
 		// that it answers the CNAME alone and nobody keeps one client's addresses
@@ -98,17 +112,9 @@ func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *s
 	if q.qtype == dns.TypeAAAA {
 		family = steer.V6
 	}
-	var subnet netip.Prefix
-	believed := q.subnet.present && s.plan.Believes(q.transport)
-	if believed {
-		subnet = q.subnet.prefix
-	}
-	client := host.Locate(subnet, q.transport)
-	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, nil)
-	if !believed {
-		d.Scope = 0
-	}
-	g.observe(ctx, q, host, &client, &d)
+	client, by, d := g.decide(q, s, host, family)
+	s.demand.count(host.Index, &client, d.Region)
+	g.observe(ctx, q, host, &client, by, &d)
 	switch d.Outcome {
 	case steer.OutcomeAnswer, steer.OutcomeLastResort:
 		return g.write(w, g.answer(q, &d))
@@ -116,6 +122,31 @@ func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *s
 		return g.write(w, g.failure(q, &d))
 	}
 	return g.negative(ctx, w, q, dns.RcodeSuccess)
+}
+
+// decide makes the decision for a query, and tells what gave its candidate list.
+func (g *GSLB) decide(q *query, s *state, host *plan.Host, family steer.Family) (steer.Client, topology.Kind, steer.Decision) {
+	var subnet netip.Prefix
+	believed := q.subnet.present && s.plan.Believes(q.transport)
+	if believed {
+		subnet = q.subnet.prefix
+	}
+	client, by := host.Find(subnet, q.transport)
+	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, nil)
+	if !believed {
+		d.Scope = 0
+	}
+	return client, by, d
+}
+
+// aliased answers the other types of a host that may answer with a name: for whom
+// it does, there is a CNAME and nothing else (RFC 1034, section 3.6.2).
+func (g *GSLB) aliased(ctx context.Context, w dns.ResponseWriter, q *query, s *state, host *plan.Host) (int, error) {
+	_, _, d := g.decide(q, s, host, family(host))
+	if d.Answer != nil && d.Answer.Name != "" {
+		return g.write(w, g.answer(q, &d))
+	}
+	return g.other(ctx, w, q, true)
 }
 
 // other answers all that is not steered: from the plugins below when they are

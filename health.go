@@ -14,11 +14,17 @@ import (
 
 // health is the probes that run for an instance.
 type health struct {
+	probeSet
+	scheduler *probe.Scheduler
+	deadline  time.Time   // when the instance is ready even without all first results
+	settled   atomic.Bool // every probe had a result, or the deadline has passed
+}
+
+// probeSet is the probes of a plan's endpoints.
+type probeSet struct {
 	leases    []lease
 	endpoints map[*config.Endpoint][]*probe.Probe
 	hosts     map[*probe.Probe][]int // those a probe bears on, by plan.Host.Index
-	deadline  time.Time              // when the instance is ready even without all first results
-	settled   atomic.Bool            // every probe had a result, or the deadline has passed
 }
 
 // lease is a probe that is acquired for a user, to be released once.
@@ -34,31 +40,38 @@ const firstRound = 10 * time.Second
 // written state. After an error nothing is acquired.
 func (g *GSLB) startHealth(s *probe.Scheduler, now time.Time) error {
 	h := &g.health
-	h.endpoints = make(map[*config.Endpoint][]*probe.Probe)
-	h.hosts = make(map[*probe.Probe][]int)
+	h.scheduler = s
 	p := g.live.Load().plan
 	longest := time.Duration(0)
-	for i := range g.block.Hosts {
-		host := &g.block.Hosts[i]
-		for j := range host.Pools {
-			pool := &host.Pools[j]
+	for i := range p.Block.Checks {
+		longest = max(longest, p.Block.Checks[i].Timeout)
+	}
+	h.deadline = now.Add(firstRound + longest)
+	return h.follow(p)
+}
+
+// follow has the endpoints of a plan probed, and no others any more. After an error
+// those of the plan before are.
+func (h *health) follow(p *plan.Plan) error {
+	next := probeSet{endpoints: make(map[*config.Endpoint][]*probe.Probe), hosts: make(map[*probe.Probe][]int)}
+	for i, host := range p.Hosts {
+		for j := range host.Config.Pools {
+			pool := &host.Config.Pools[j]
 			for _, c := range p.Checks(pool) {
-				longest = max(longest, c.Timeout)
-				if err := g.acquire(s, i, pool, c); err != nil {
-					g.stopHealth()
+				if err := next.acquire(h.scheduler, host.Config, i, pool, c); err != nil {
+					next.release()
 					return err
 				}
 			}
 		}
 	}
-	h.deadline = now.Add(firstRound + longest)
+	h.probeSet.release()
+	h.probeSet = next
 	return nil
 }
 
 // acquire has the endpoints of a pool probed by one check.
-func (g *GSLB) acquire(s *probe.Scheduler, host int, pool *config.Pool, c *check.Check) error {
-	h := &g.health
-	owner := &g.block.Hosts[host]
+func (h *probeSet) acquire(s *probe.Scheduler, owner *config.Host, host int, pool *config.Pool, c *check.Check) error {
 	for k := range pool.Endpoints {
 		e := &pool.Endpoints[k]
 		if e.State != config.StateAuto {
@@ -76,14 +89,17 @@ func (g *GSLB) acquire(s *probe.Scheduler, host int, pool *config.Pool, c *check
 	return nil
 }
 
-// stopHealth gives the probes back. What they last said stays true for queries
-// that still come.
-func (g *GSLB) stopHealth() {
-	for _, l := range g.health.leases {
+// release gives the probes back.
+func (h *probeSet) release() {
+	for _, l := range h.leases {
 		l.probe.Release(l.user)
 	}
-	g.health.leases = nil
+	h.leases = nil
 }
+
+// stopHealth gives the probes back. What they last said stays true for queries
+// that still come.
+func (g *GSLB) stopHealth() { g.health.release() }
 
 // verdict is the state of an endpoint.
 func (g *GSLB) verdict(e *config.Endpoint) steer.EndpointState {
@@ -96,7 +112,7 @@ func (g *GSLB) verdict(e *config.Endpoint) steer.EndpointState {
 }
 
 // healthChanged takes changed verdicts into service: it makes new snapshots of
-// the hosts that they bear on.
+// the hosts that they bear on. The registry's lock is held.
 func (g *GSLB) healthChanged(changes []probe.Change) {
 	touched := make(map[int]bool)
 	for _, c := range changes {
@@ -107,17 +123,43 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 	if len(touched) == 0 {
 		return
 	}
-	g.writing.Lock()
-	defer g.writing.Unlock()
-	old := g.live.Load()
-	next := &state{plan: old.plan, snapshots: append([]*steer.Snapshot(nil), old.snapshots...)}
+	now := time.Now()
+	old := g.renew(touched, now)
+	next := g.live.Load()
+	back := make(map[int]bool)
 	for i := range touched {
-		next.snapshots[i] = old.plan.Snapshot(i, g.verdict)
+		h := next.plan.Hosts[i]
+		if g.steering != nil && g.steering.returned(h, old.snapshots[i], next.snapshots[i], now) {
+			back[i] = true
+		}
 	}
-	g.live.Store(next)
+	if len(back) > 0 {
+		g.renew(back, now)
+		next = g.live.Load()
+	}
+	if g.steering != nil {
+		g.schedule(now)
+		if g.lawful() {
+			g.steering.law.next = now // who can take what has changed
+		}
+	}
 	for i := range touched {
 		logLastResort(old.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
 	}
+}
+
+// renew makes the snapshots of some hosts anew, and gives the state before.
+func (g *GSLB) renew(hosts map[int]bool, now time.Time) (old *state) {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	old = g.live.Load()
+	next := &state{plan: old.plan, demand: old.demand, snapshots: append([]*steer.Snapshot(nil), old.snapshots...)}
+	moves := g.moves(now)
+	for i := range hosts {
+		next.snapshots[i] = old.plan.Snapshot(i, g.verdict, moves)
+	}
+	g.live.Store(next)
+	return old
 }
 
 // logLastResort tells when the last resort of a host begins to answer for some
@@ -135,14 +177,6 @@ func logLastResort(h *plan.Host, before, after *steer.Snapshot) {
 	}
 }
 
-// refresh makes the snapshots of all hosts anew.
-func (g *GSLB) refresh() {
-	g.writing.Lock()
-	defer g.writing.Unlock()
-	p := g.live.Load().plan
-	g.live.Store(&state{plan: p, snapshots: p.Snapshots(g.verdict)})
-}
-
 // healthReady tells whether every endpoint has been probed, or has had the time
 // to be.
 func (g *GSLB) healthReady(now time.Time) bool {
@@ -151,6 +185,9 @@ func (g *GSLB) healthReady(now time.Time) bool {
 		return true
 	}
 	if now.Before(h.deadline) {
+		if !g.targetsAsked() {
+			return false
+		}
 		for _, l := range h.leases {
 			if s := l.probe.State(); !s.Probed && s.LastAt.IsZero() {
 				return false

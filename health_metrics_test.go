@@ -159,7 +159,7 @@ func TestHealthMetricsOfSeveral(t *testing.T) {
 		if n := gen.prober.scheduler.Stats().Endpoints; n != 2 {
 			t.Errorf("%d endpoints are probed, want 2", n)
 		}
-		second, _ := r.mustStart(t, block(""))
+		second, _ := r.mustStart(t, block("guard max_move 100%"))
 		r.stop(gen)
 		defer r.stop(second)
 		if n := testutil.CollectAndCount(healthCollector{r}, "coredns_gslb_isolated", "coredns_gslb_probed_endpoints"); n != 0 {
@@ -274,7 +274,8 @@ func TestStateFailing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		_, gen, _ := outage(t, w, pair("state "+dir))
+		r, gen, _ := outage(t, w, pair("state "+dir))
+		defer r.stop(gen)
 		gen.prober.save()
 		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 0 {
 			t.Errorf("state_failing is %v", f)
@@ -300,7 +301,6 @@ func TestStateFailing(t *testing.T) {
 		if got := logged.String(); !strings.Contains(got, "[ERROR] plugin/gslb: Verdicts can't be saved: ") {
 			t.Errorf("logged %q", got)
 		}
-		gen.prober.close()
 	})
 	for _, c := range []prometheus.Collector{probeCount, probeSeconds, transitionCount, stateFailing} {
 		if problems, err := testutil.CollectAndLint(c); err != nil || len(problems) > 0 {

@@ -207,7 +207,7 @@ func TestMaxDownKeepsTheLatest(t *testing.T) {
 			{"one", "192.0.2.1 fail", fallen, "192.0.2.2"},
 			{"two", "192.0.2.2 fail", fallen, "192.0.2.2"},
 			{"three", "192.0.2.3 fail", fallen, "192.0.2.2"},
-			{"the first is back", "192.0.2.1 pass", risen, "192.0.2.1"},
+			{"the first is back", "192.0.2.1 pass", risen + 10*30*time.Second, "192.0.2.1"},
 		} {
 			w.set(s.set)
 			time.Sleep(s.wait)

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
+	"github.com/seed-945f90c5/gslb/internal/topology"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -38,6 +39,12 @@ var (
 	decisionCount = counter("decisions_total",
 		"Decisions by outcome.",
 		"server", "view", "host", "outcome")
+	locatedCount = counter("located_total",
+		"Decisions by what gave the client its candidate list.",
+		"server", "view", "host", "by")
+	chosenCount = counter("chosen_total",
+		"Decisions by what decided on the region: the order, a spill, a lever, or that nobody else takes the client.",
+		"server", "view", "host", "by")
 	familyMovedCount = counter("family_moved_total",
 		"Decisions for which a region was passed over in one address family only.",
 		"server", "view", "host")
@@ -95,6 +102,8 @@ type hostCounters struct {
 	requests    [2][]prometheus.Counter // by source and region; the last one is for none
 	decisions   [5]prometheus.Counter   // by outcome
 	familyMoved prometheus.Counter
+	located     [topology.Kinds]prometheus.Counter // by what gave the list
+	chosen      [steer.Bys]prometheus.Counter      // by what decided on the region
 }
 
 // What a query's client subnet was.
@@ -139,6 +148,12 @@ func newServerCounters(b *config.Block, server, view string) *serverCounters {
 		for o := range h.decisions {
 			h.decisions[o] = decisionCount.WithLabelValues(server, view, host, steer.Outcome(o).String())
 		}
+		for by := range h.located {
+			h.located[by] = locatedCount.WithLabelValues(server, view, host, topology.Kind(by).String())
+		}
+		for by := steer.ByChoice; by < steer.Bys; by++ {
+			h.chosen[by] = chosenCount.WithLabelValues(server, view, host, by.String())
+		}
 		pooled := make(map[string]bool)
 		for _, p := range b.Hosts[i].Pools {
 			pooled[p.Region] = true
@@ -158,7 +173,7 @@ func newServerCounters(b *config.Block, server, view string) *serverCounters {
 }
 
 // observe counts a decision and gives it to the metadata of the query.
-func (g *GSLB) observe(ctx context.Context, q *query, h *plan.Host, c *steer.Client, d *steer.Decision) {
+func (g *GSLB) observe(ctx context.Context, q *query, h *plan.Host, c *steer.Client, by topology.Kind, d *steer.Decision) {
 	counters := g.labels.of(ctx, g.block)
 	host := &counters.hosts[h.Index]
 	regions := host.requests[c.Source]
@@ -168,6 +183,10 @@ func (g *GSLB) observe(ctx context.Context, q *query, h *plan.Host, c *steer.Cli
 	}
 	regions[region].Inc()
 	host.decisions[d.Outcome].Inc()
+	host.located[by].Inc()
+	if d.By != steer.ByNone {
+		host.chosen[d.By].Inc()
+	}
 	if d.FamilyMoved {
 		host.familyMoved.Inc()
 	}
@@ -179,11 +198,11 @@ func (g *GSLB) observe(ctx context.Context, q *query, h *plan.Host, c *steer.Cli
 	default:
 		counters.subnets[subnetIgnored].Inc()
 	}
-	g.setMetadata(ctx, h, c, d)
+	g.setMetadata(ctx, h, c, by, d)
 }
 
 // setMetadata lets other plugins, such as log, see the decision.
-func (g *GSLB) setMetadata(ctx context.Context, h *plan.Host, c *steer.Client, d *steer.Decision) {
+func (g *GSLB) setMetadata(ctx context.Context, h *plan.Host, c *steer.Client, by topology.Kind, d *steer.Decision) {
 	source := c.Source
 	if !metadata.SetValueFunc(ctx, "gslb/source", source.String) {
 		return // nobody asked for metadata
@@ -196,6 +215,8 @@ func (g *GSLB) setMetadata(ctx context.Context, h *plan.Host, c *steer.Client, d
 	metadata.SetValueFunc(ctx, "gslb/host", func() string { return h.Config.Names[0] })
 	metadata.SetValueFunc(ctx, "gslb/region", func() string { return region })
 	metadata.SetValueFunc(ctx, "gslb/scope", func() string { return strconv.Itoa(decision.Scope) })
+	metadata.SetValueFunc(ctx, "gslb/by", func() string { return decision.By.String() })
+	metadata.SetValueFunc(ctx, "gslb/located", by.String)
 	metadata.SetValueFunc(ctx, "gslb/outcome", func() string { return decision.Outcome.String() })
 	metadata.SetValueFunc(ctx, "gslb/client", func() string { return fmt.Sprintf("%s/%d", client.Addr, client.Bits) })
 }

@@ -100,7 +100,10 @@ func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[
 	options := r.probing
 	options.Saved, options.Beacons = known, beacons
 	options.Changed = func(n probe.Notice) { p.tell(r, n) }
-	options.Observed = observeProbe
+	options.Observed = func(p *probe.Probe, r probe.Result, late time.Duration) {
+		observeProbe(p, r, late)
+		heard.note(p, &r, time.Now())
+	}
 	p.scheduler = probe.NewScheduler(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel

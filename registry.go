@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/probe"
 )
@@ -15,6 +16,7 @@ type generation struct {
 	loaded    []*GSLB // all that setup made
 	instances []*GSLB // those that have started
 	prober    *prober // nil: there are no checks
+	desk      *desk   // nil: nobody controls it
 }
 
 // registry knows the generations that have started in this process, oldest
@@ -25,6 +27,7 @@ type registry struct {
 	mu          sync.Mutex
 	generations []*generation
 	probing     probe.Options // of every scheduler, but for what the generation says
+	steering    *steering     // nil: there is no generation
 }
 
 var running registry
@@ -41,27 +44,79 @@ func (r *registry) start(gen *generation, g *GSLB) error {
 			over = r.generations[: n-1 : n-1]
 			r.generations = r.generations[n-1:]
 		}
+		if r.steering == nil {
+			r.steering = newSteering(r)
+		}
 		err = r.equip(gen)
 		r.generations = append(r.generations, gen)
 	}
-	if err == nil && gen.prober != nil {
-		err = g.startHealth(gen.prober.scheduler, time.Now())
-	}
 	if err == nil {
-		gen.instances = append(gen.instances, g)
-		g.refresh()
-		g.startWatch()
+		err = r.launch(gen, g, time.Now())
+	}
+	if err != nil && len(gen.instances) == 0 {
+		over = append(over, gen)
+		r.generations = slices.DeleteFunc(r.generations, func(o *generation) bool { return o == gen })
 	}
 	r.publish()
 	closing := r.release(over)
 	r.mu.Unlock()
-	end(over, closing)
+	closing.end(over)
 	return err
+}
+
+// launch starts what an instance needs, and takes it into service if guards let it;
+// r.mu is held.
+func (r *registry) launch(gen *generation, g *GSLB, now time.Time) (err error) {
+	g.steering = r.steering
+	defer func() {
+		if err != nil {
+			r.land(g)
+			g.stopHealth()
+		}
+	}()
+	if err := r.steering.openTargets(g); err != nil {
+		return err
+	}
+	if gen.prober != nil {
+		if err := g.startHealth(gen.prober.scheduler, now); err != nil {
+			return err
+		}
+	}
+	g.resolveAgain(now)
+	if err := r.steering.law.signals.open(g); err != nil {
+		return err
+	}
+	g.refresh(now)
+	if err := r.guardReload(gen, g, now); err != nil {
+		return err
+	}
+	gen.instances = append(gen.instances, g)
+	r.steering.law.next = now // soon, with all that has started
+	g.startWatch()
+	return nil
+}
+
+// land ends what moves the clients of an instance; r.mu is held.
+func (r *registry) land(g *GSLB) {
+	if g.steering != nil {
+		g.steering.law.signals.drop(g)
+		g.steering.closeTargets(g)
+	}
 }
 
 // equip gives a generation its prober: the one of the generation before, if
 // that was made with the same settings; r.mu is held.
 func (r *registry) equip(gen *generation) error {
+	if err := config.Contradictions(blocksOf(gen.loaded)); err != nil {
+		return err
+	}
+	if err := r.openDesk(gen); err != nil {
+		return err
+	}
+	r.steering.overrides = nil
+	if gen.desk != nil {
+		r.steering.overrides = gen.desk.store.Overrides()
+	}
 	settings, beacons, checks, err := settingsOf(gen.loaded)
 	if err != nil || !checks {
 		return err
@@ -109,28 +164,58 @@ func (r *registry) drop(over func(*generation) bool) {
 	}
 	closing := r.release(ended)
 	r.mu.Unlock()
-	end(ended, closing)
+	closing.end(ended)
 }
 
-// release gives back the probers of generations that are over, and returns
-// those nobody uses any more; r.mu is held.
-func (r *registry) release(over []*generation) (closing []*prober) {
+// closing is what nobody uses any more.
+type closing struct {
+	probers  []*prober
+	desks    []*desk
+	ledgers  []*ledger
+	steering *steering
+}
+
+// release gives back what generations that are over shared with others; r.mu is
+// held.
+func (r *registry) release(over []*generation) (c closing) {
 	for _, gen := range over {
+		for _, g := range gen.instances {
+			r.land(g)
+		}
 		if p := gen.prober; p != nil {
 			p.users--
 			if p.users == 0 {
-				closing = append(closing, p)
+				c.probers = append(c.probers, p)
+			}
+		}
+		if d := gen.desk; d != nil {
+			d.users--
+			if d.users == 0 {
+				c.desks = append(c.desks, d)
+				d.store.users--
+				if d.store.users == 0 {
+					c.ledgers = append(c.ledgers, d.store)
+				}
 			}
 		}
 	}
-	return closing
+	if len(r.generations) == 0 {
+		c.steering, r.steering = r.steering, nil
+	}
+	return c
 }
 
 // end stops what generations ran. It waits for goroutines that may want the
 // registry, so its lock must not be held. A prober saves what it knows of its
 // endpoints before they are given back.
-func end(over []*generation, closing []*prober) {
-	for _, p := range closing {
+func (c closing) end(over []*generation) {
+	for _, d := range c.desks {
+		d.close()
+	}
+	for _, l := range c.ledgers {
+		l.close()
+	}
+	for _, p := range c.probers {
 		p.close()
 	}
 	for _, gen := range over {
@@ -138,6 +223,9 @@ func end(over []*generation, closing []*prober) {
 			g.stopWatch()
 			g.stopHealth()
 		}
+	}
+	if c.steering != nil {
+		c.steering.close()
 	}
 }
 
@@ -158,6 +246,21 @@ func (r *registry) instances() []*GSLB {
 		all = append(all, gen.instances...)
 	}
 	return all
+}
+
+// latest are the instances of the latest generation; r.mu is held.
+func (r *registry) latest() []*GSLB {
+	if n := len(r.generations); n > 0 {
+		return r.generations[n-1].instances
+	}
+	return nil
+}
+
+func blocksOf(instances []*GSLB) (blocks []*config.Block) {
+	for _, g := range instances {
+		blocks = append(blocks, g.block)
+	}
+	return blocks
 }
 
 // ready tells whether every instance can answer.

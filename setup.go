@@ -8,6 +8,7 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/guard"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 )
 
@@ -43,6 +44,7 @@ func setup(c *caddy.Controller) error {
 			return plugin.Error(name, err)
 		}
 		g.keepData()
+		g.remember()
 		log.Infof("Zone %s: %s", g.zones, size)
 		return nil
 	})
@@ -84,9 +86,15 @@ func newGSLB(block *config.Block, root string) (*GSLB, error) {
 	began := time.Now()
 	g := &GSLB{zones: block.Zones, block: block, options: plan.Options{Root: root, Prepare: prepare}}
 	g.options.LastGood = plan.LastGood{InService: running.data(), Dir: g.stateDir(), Now: began}
+	g.options.Resolve = g.resolve
 	g.files.failing = make(map[string]bool)
-	p, err := plan.Build(block, g.options)
+	o := g.options
+	o.Now = began
+	p, err := plan.Build(block, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.accept(guard.Hosts(p), began); err != nil {
 		return nil, err
 	}
 	g.options.LastGood = plan.LastGood{}
@@ -94,7 +102,7 @@ func newGSLB(block *config.Block, root string) (*GSLB, error) {
 		g.files.failing[path] = true
 	}
 	g.use(p, began, time.Since(began))
-	for _, w := range p.Warnings {
+	for _, w := range slices.Concat(p.Warnings, block.WarningsAt(began)) {
 		log.Warningf("%s: %s", w.Pos, w.Text)
 	}
 	return g, nil

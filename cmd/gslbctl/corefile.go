@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/parse"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/guard"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/probe"
 	"github.com/seed-945f90c5/gslb/internal/steer"
@@ -130,18 +132,24 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	options := plan.Options{Root: s.root}
+	now := time.Now()
+	options := plan.Options{Root: s.root, Now: now}
 	if block.State != nil {
-		options.LastGood = plan.LastGood{Dir: plan.Join(s.root, block.State.Path), Now: time.Now()}
+		options.LastGood = plan.LastGood{Dir: plan.Join(s.root, block.State.Path), Now: now}
 	}
 	p, err := plan.Build(block, options)
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
+	if refused := guard.Hosts(p); len(refused) > 0 {
+		if _, accepted := guard.Accepted(&block.Guard, now); !accepted {
+			return nil, plugin.Error("gslb", guard.Error(block.Pos, refused))
+		}
+	}
 	if err := block.CheckNeighbours(s.words); err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	p.Warnings = append(p.Warnings, block.NeighbourWarnings(s.words, p.Signed())...)
+	p.Warnings = slices.Concat(p.Warnings, block.WarningsAt(now), block.NeighbourWarnings(s.words, p.Signed()))
 	return p, nil
 }
 

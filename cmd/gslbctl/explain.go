@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/coredns/coredns/plugin"
 
@@ -20,6 +21,7 @@ const explainHelp = `Usage: gslbctl explain [flags] NAME [CLIENT]
 Tells what the server answers to a query for NAME, and why. It works from the
 Corefile and its data files, and from the verdicts that the server saves if it
 has a state directory. Without one, endpoints with checks are never probed.
+With -control it asks running servers instead.
 
 CLIENT is an address or a prefix, taken as the client subnet that a resolver
 sends. Of an address that is its /24 or /56, as resolvers do; -exact sends it
@@ -82,6 +84,8 @@ func explain(args []string, stdout, stderr io.Writer) int {
 	exact := flags.Bool("exact", false, "send CLIENT whole")
 	view := flags.String("view", "", "the `name` of the view that takes the query")
 	asJSON := flags.Bool("json", false, "write JSON")
+	live := connect(flags)
+	flags.Lookup("control").Usage = "ask this running `server` instead: unix:/PATH, https://ADDRESS:PORT or http://127.0.0.1:PORT; may be given several times"
 	rest, code := parseFlags(flags, args)
 	if rest == nil {
 		return code
@@ -92,6 +96,12 @@ func explain(args []string, stdout, stderr io.Writer) int {
 	req := request{name: nameOf(rest[0]), view: *view}
 	if err := req.read(append(rest[1:], "-")[0], *resolver, *qtype, *exact); err != nil {
 		return misuse(flags, "%v", err)
+	}
+	if len(live.names) > 0 {
+		if *view != "" {
+			return misuse(flags, "-view and -control: a server explains all of its views")
+		}
+		return live.explain(&req, *asJSON, stdout, stderr)
 	}
 	blocks, err := readCorefile(*conf)
 	if err != nil {
@@ -239,7 +249,7 @@ func (r *request) ask(s *serverBlock, p *plan.Plan, zone string) blockReport {
 		if err != nil {
 			b.StateError = err.Error()
 		}
-		e := p.Explain(host, p.Snapshot(host.Index, verdict), r.subnet, r.transport, r.families...)
+		e := p.Explain(host, p.Snapshot(host.Index, verdict, &plan.Moves{Now: time.Now()}), r.subnet, r.transport, r.families...)
 		b.Explanation = &e
 		return b
 	}

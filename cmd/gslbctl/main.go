@@ -1,5 +1,6 @@
 // Command gslbctl is the operator's command line of gslb: it checks a Corefile
-// as the server does, and tells why a client gets the addresses it gets.
+// as the server does, tells why a client gets the addresses it gets, and moves
+// traffic by the control API of running servers.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -30,11 +32,19 @@ Usage:
     gslbctl explain -conf Corefile [-resolver ADDR] [-type A|AAAA] [-exact] [-view NAME] [-json] NAME [CLIENT]
     gslbctl version
 
+Of running servers, which -control names (or GSLBCTL_CONTROL):
+    gslbctl status, overrides or audit
+    gslbctl explain -control SERVER [flags] NAME [CLIENT]
+    gslbctl drain, undrain, dial, share, trickle, weight, force, cancel or return …
+    gslbctl whatif COMMAND …
+
 Examples:
     gslbctl check -conf /etc/coredns/Corefile
     gslbctl explain api.example.com 198.51.100.77
     gslbctl explain -resolver 192.0.2.53 api.example.com 198.51.100.0/24
     gslbctl explain -resolver 192.0.2.53 -type AAAA -json api.example.com
+    gslbctl whatif drain eu -control unix:/run/gslb.sock -token-file ~/.gslb-token
+    gslbctl drain eu -why "power works, ticket 4711" -for 2h
 
 "gslbctl COMMAND -help" says more. It exits with 0 when all is well, 1 for
 errors, 2 when it was called wrongly.
@@ -44,9 +54,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // commands are what gslbctl does, by name.
 var commands = map[string]func(args []string, stdout, stderr io.Writer) int{
-	"check":   check,
-	"explain": explain,
-	"version": version,
+	"check":    check,
+	"explain":  explain,
+	"failover": failoverCommand,
+	"map":      mapTool,
+	"version":  version,
 }
 
 // run is the whole command and returns its exit code.
@@ -62,8 +74,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "gslbctl: unknown command %q: expected check, explain or version%s\n",
-		args[0], config.DidYouMean(args[0], []string{"check", "explain", "version"}))
+	names := slices.Sorted(maps.Keys(commands))
+	fmt.Fprintf(stderr, "gslbctl: unknown command %q: expected %s%s\n", args[0], strings.Join(names, ", "), config.DidYouMean(args[0], names))
 	return exitUsage
 }
 

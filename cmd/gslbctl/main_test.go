@@ -100,7 +100,7 @@ func TestMistakes(t *testing.T) {
 		want string // in the errors
 	}{
 		"nothing":          {"", exitUsage, "Usage:"},
-		"unknown command":  {"explian x", exitUsage, `unknown command "explian": expected check, explain or version; did you mean "explain"?`},
+		"unknown command":  {"explian x", exitUsage, `did you mean "explain"?`},
 		"unknown flag":     {"check -config x", exitUsage, "See gslbctl check -help."},
 		"extra word":       {"check testdata/Corefile", exitUsage, "named with -conf"},
 		"version extra":    {"version 2", exitUsage, `unexpected "2"`},

@@ -48,6 +48,10 @@ type Check struct {
 	Expect []Condition // all must hold; none: the kind's own
 	Full   []Condition // any that holds: alive, but overloaded
 
+	// Report names headers of answers that are passed on with each result,
+	// whatever it is (http, https). A check without any is digested as before.
+	Report []string `json:",omitempty"`
+
 	Interval, Timeout time.Duration
 	Retry             bool // a failure is tried again after a second before it counts
 	Fall, Rise        int

@@ -20,6 +20,9 @@ func (b *Block) validate() error {
 	if err := b.checkOrders(); err != nil {
 		return err
 	}
+	if err := b.checkLoads(); err != nil {
+		return err
+	}
 	for i := range b.Hosts {
 		if err := b.checkHost(&b.Hosts[i]); err != nil {
 			return err
@@ -133,7 +136,9 @@ func (b *Block) checkHost(h *Host) error {
 	if !b.ECS.Off && (h.Grain4 > b.ECS.Max4 || h.Grain6 > b.ECS.Max6) {
 		return h.places["spread"].errorf("spread sticky %d %d of host %s is longer than ecs max %d %d", h.Grain4, h.Grain6, h.title(), b.ECS.Max4, b.ECS.Max6)
 	}
-	for _, check := range []func(*Host) error{b.checkPools, b.checkAuthority, b.checkLastResort, b.checkReach, b.checkFences} {
+	for _, check := range []func(*Host) error{
+		b.checkPools, b.checkTargets, b.checkShed, b.checkAuthority, b.checkLastResort, b.checkReach, b.checkFences, b.checkShares,
+	} {
 		if err := check(h); err != nil {
 			return err
 		}
@@ -173,7 +178,8 @@ func (f family) record() string {
 	return "AAAA"
 }
 
-// offered gives the families that the host answers for.
+// offered gives the families that the host is known to answer for: what its
+// targets add to them is seen when they are resolved.
 func (h *Host) offered() []family {
 	switch h.Families {
 	case FamiliesV4:
@@ -190,6 +196,15 @@ func (h *Host) offered() []family {
 	return list
 }
 
+// has reports whether an endpoint of the pool is of a family.
 func (p *Pool) has(f family) bool {
 	return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return familyOf(e.Addr) == f })
+}
+
+// may reports whether the pool can answer for a family, as far as is known.
+func (p *Pool) may(f family) bool { return len(p.Targets) > 0 || p.has(f) }
+
+// targeted reports whether a pool of the host has targets.
+func (h *Host) targeted() bool {
+	return slices.ContainsFunc(h.Pools, func(p Pool) bool { return len(p.Targets) > 0 })
 }

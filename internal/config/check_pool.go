@@ -12,14 +12,14 @@ func (b *Block) checkPools(h *Host) error {
 	for i := range h.Pools {
 		p := &h.Pools[i]
 		for _, f := range offered {
-			if !p.has(f) && h.Families != FamiliesMixed {
+			if !p.may(f) && h.Families != FamiliesMixed {
 				return h.lacks(p, f)
 			}
 		}
 		if err := p.checkWeights(offered); err != nil {
 			return err
 		}
-		if up := p.weighted(); p.MinHealthy.Count > up {
+		if up := p.weighted(); p.MinHealthy.Count > up && len(p.Targets) == 0 {
 			return p.errorf("min_healthy %d of the pool of region %q can never be: it has %d endpoints with a weight", p.MinHealthy.Count, p.Region, up)
 		}
 	}
@@ -36,8 +36,12 @@ func (h *Host) lacks(p *Pool, f family) error {
 		p.Region, version, h.title(), version)
 }
 
-// checkWeights holds that the weights have an effect, and can have one.
+// checkWeights holds that the weights have an effect, and can have one. A target
+// counts as one endpoint of each family.
 func (p *Pool) checkWeights(offered []family) error {
+	if len(offered) == 0 {
+		offered = []family{4} // all are targets: their weights are the same for each
+	}
 	unequal, choice := false, false
 	for _, f := range offered {
 		weights := p.weights(f)
@@ -45,7 +49,10 @@ func (p *Pool) checkWeights(offered []family) error {
 			continue
 		}
 		used := slices.DeleteFunc(weights, func(w int) bool { return w == 0 })
-		if len(used) == 0 {
+		switch {
+		case len(used) == 0 && len(p.Targets) > 0:
+			return p.errorf("all targets and %s endpoints in the pool of region %q have weight 0: give one a weight", f.record(), p.Region)
+		case len(used) == 0:
 			return p.errorf("all %s endpoints in the pool of region %q have weight 0: give one a weight", f.record(), p.Region)
 		}
 		unequal = unequal || slices.Min(used) != slices.Max(used)
@@ -57,13 +64,16 @@ func (p *Pool) checkWeights(offered []family) error {
 	return nil
 }
 
-// weights gives the weights of the endpoints of one family.
+// weights gives the weights of the endpoints of one family and of the targets.
 func (p *Pool) weights(f family) []int {
 	var list []int
 	for _, e := range p.Endpoints {
 		if familyOf(e.Addr) == f {
 			list = append(list, e.Weight)
 		}
+	}
+	for _, t := range p.Targets {
+		list = append(list, t.Weight)
 	}
 	return list
 }
@@ -79,14 +89,15 @@ func (p *Pool) weighted() int {
 	return n
 }
 
-// checkAuthority holds that checks that ask for the host's own name can.
+// checkAuthority holds that checks that ask for the host's own name can. For the
+// endpoints of a target they ask for the target's.
 func (b *Block) checkAuthority(h *Host) error {
 	if !strings.HasPrefix(h.title(), "*.") {
 		return nil
 	}
 	for _, p := range h.Pools {
 		for _, n := range p.Checks {
-			if b.checkOf(n).Each {
+			if b.checkOf(n).Each && len(p.Endpoints) > 0 {
 				return h.errorf("check %q asks for the first name of each host (`authority each`), but that of this host is the wildcard %s: write a plain name first, or give the host a check with `authority NAME`", n, h.title())
 			}
 		}
@@ -102,7 +113,7 @@ func (b *Block) checkLastResort(h *Host) error {
 			return r.errorf("last_resort region %q has no pool in host %s", n, h.title())
 		}
 	}
-	if r.Kind != LastAddresses {
+	if r.Kind != LastAddresses || h.targeted() { // whose families nobody knows yet
 		return nil
 	}
 	offered := h.offered()

@@ -56,10 +56,14 @@ func (b *Block) checkReach(h *Host) error {
 }
 
 // reaches reports whether the regions hold an address of every family the host
-// offers, and else the family that is missing.
+// offers, and else the family that is missing. A target may have any.
 func (h *Host) reaches(regions []string) (missing family, ok bool) {
-	for _, f := range h.offered() {
-		lives := func(n string) bool { p := h.poolOf(n); return p != nil && p.has(f) }
+	offered := h.offered()
+	if len(offered) == 0 {
+		offered = []family{4} // all are targets: one must be there
+	}
+	for _, f := range offered {
+		lives := func(n string) bool { p := h.poolOf(n); return p != nil && p.may(f) }
 		if !slices.ContainsFunc(regions, lives) {
 			return f, false
 		}

@@ -161,17 +161,22 @@ func (c *checkBlock) count(n *int, word string, d *time.Duration) func(*statemen
 	})
 }
 
-func (c *checkBlock) port(t Token) error {
+func (c *checkBlock) port(t Token) (err error) {
+	c.Port, err = port(t)
+	return err
+}
+
+// port reads a port with its colon.
+func port(t Token) (int, error) {
 	m := portForm.FindStringSubmatch(t.Text)
 	if m == nil {
-		return t.errorf("%q: expected a port with a colon before it, like :443", t.Text)
+		return 0, t.errorf("%q: expected a port with a colon before it, like :443", t.Text)
 	}
 	n, err := strconv.Atoi(m[1])
 	if err != nil || n < 1 || n > 65535 {
-		return t.errorf("%q: expected a port from :1 to :65535", t.Text)
+		return 0, t.errorf("%q: expected a port from :1 to :65535", t.Text)
 	}
-	c.Port = n
-	return nil
+	return n, nil
 }
 
 func (c *checkBlock) http(s *statement) error {

@@ -130,6 +130,9 @@ func sound(b *config.Block) error {
 			return fmt.Errorf("host %v: %w", h.Names, err)
 		}
 	}
+	if err := soundControl(b, regions, areas, checks); err != nil {
+		return err
+	}
 	if b.Depth < 1 || b.Depth > 8 || len(b.Zones) == 0 || len(b.Regions) > 254 || owners[b.WhoAmI] {
 		return fmt.Errorf("depth %d, %d zones, %d regions, whoami %q", b.Depth, len(b.Zones), len(b.Regions), b.WhoAmI)
 	}
@@ -167,7 +170,7 @@ func soundHost(b *config.Block, regions map[string]bool, h config.Host) error {
 		}
 	}
 	for _, p := range h.Pools {
-		if !regions[p.Region] || len(p.Endpoints) == 0 || len(p.Endpoints) > 1024 || p.Answers < 0 || p.Answers > 16 || p.MinHealthy == (config.Threshold{}) {
+		if !regions[p.Region] || len(p.Endpoints)+len(p.Targets) == 0 || len(p.Endpoints) > 1024 || p.Answers < 0 || p.Answers > 16 || p.MinHealthy == (config.Threshold{}) {
 			return fmt.Errorf("pool %v", p)
 		}
 		for _, e := range p.Endpoints {

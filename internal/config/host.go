@@ -72,11 +72,12 @@ func (p *parser) host(l *layer) (Host, error) {
 }
 
 // ownPools copies pools: those of a policy are many hosts', and each host has
-// endpoints of its own, told apart by their address in memory.
+// endpoints and targets of its own, told apart by their address in memory.
 func ownPools(pools []Pool) []Pool {
 	own := slices.Clone(pools)
 	for i := range own {
 		own[i].Endpoints = slices.Clone(own[i].Endpoints)
+		own[i].Targets = slices.Clone(own[i].Targets)
 	}
 	return own
 }

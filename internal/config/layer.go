@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // layer is what a host, a policy or the block itself says about hosts.
 type layer struct {
@@ -34,7 +37,7 @@ const unsaid = -1
 
 // options are the words that the block, policies and hosts share.
 func (l *layer) options() []word {
-	return append([]word{
+	return []word{
 		{"ttl", "SECONDS", 1, 1, noBlock, l.ttl},
 		{"ttl_floor", "SECONDS|off", 1, 1, noBlock, l.ttlFloor},
 		{"answers", "1..16|all", 1, 1, noBlock, l.answers},
@@ -44,7 +47,9 @@ func (l *layer) options() []word {
 		{"last_resort", "open|closed|regions NAME…|addresses ADDRESS…", 1, many, noBlock, l.lastResort},
 		{"spill_below", "PERCENT", 1, 1, noBlock, l.spillBelow},
 		{"max_down", "PERCENT", 1, 1, noBlock, l.maxDown},
-	}, later("latency")...)
+		{"latency", "FILE [max_age TIME]", 1, 3, noBlock, l.latency},
+		{"shed", "to NAME", 2, 2, noBlock, l.shed},
+	}
 }
 
 // read reads the block of a host or a policy.
@@ -167,6 +172,30 @@ func (l *layer) maxDown(s *statement) error {
 		return err
 	}
 	return l.set(s, func(d *draft) { d.MaxDown = v })
+}
+
+func (l *layer) latency(s *statement) (err error) {
+	m := &Latency{Pos: s.Pos, Path: s.args[0].Text, MaxAge: 48 * time.Hour}
+	if len(s.args) > 1 {
+		if len(s.args) == 2 || s.args[1].Text != "max_age" {
+			return s.args[1].errorf("unexpected %q: only `max_age TIME` can follow the file", s.args[1].Text)
+		}
+		if m.MaxAge, err = span(s.args[2], time.Minute, 366*day); err != nil {
+			return err
+		}
+	}
+	return l.set(s, func(d *draft) { d.Latency = m })
+}
+
+func (l *layer) shed(s *statement) error {
+	if s.args[0].Text != "to" {
+		return s.args[0].errorf("unexpected %q: expected `shed to NAME`", s.args[0].Text)
+	}
+	n, err := fullName(s.args[1])
+	if err != nil {
+		return err
+	}
+	return l.set(s, func(d *draft) { d.Shed = &Shed{s.Pos, n} })
 }
 
 func (l *layer) spread(s *statement) error {

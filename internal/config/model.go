@@ -39,8 +39,11 @@ type Block struct {
 	Rules       []Rule // clients statements of the block and of its regions
 	Hosts       []Host // one per host statement
 	Checks      []Check
-	Beacons     []Beacon // what should always answer, to tell that it is us who are cut off
-	State       *FileRef // directory that state is kept in; nil: none is
+	Beacons     []Beacon   // what should always answer, to tell that it is us who are cut off
+	State       *FileRef   // directory that state is kept in; nil: none is
+	Resolvers   *Resolvers // nil: not written, and there is no target
+	Guard       Guard
+	Control     *Control // nil: nothing listens
 	ECS         ECS
 	SOA         *SOA // nil: not written
 	NS          []string
@@ -48,6 +51,9 @@ type Block struct {
 	Depth       int          // regions kept of an order computed by distance, 1..8
 	WhoAmI      string       // owner of the diagnostic TXT name; empty: none
 	Warnings    []Warning
+
+	maxUse Pos            // where that guard was written
+	own    map[string]Pos // names of hosts
 }
 
 // Warning is something the operator should know that is no error.
@@ -99,6 +105,7 @@ type Region struct {
 	Location *Location
 	Next     []string // written order of what follows this region; nil: computed
 	NextRest bool     // the remaining regions follow Next
+	Levers   Levers
 }
 
 // Location is a point on earth in degrees.
@@ -201,7 +208,9 @@ const (
 	Balanced Spread = "balanced"
 )
 
-// Families says which address families a host's pools must or may offer.
+// Families says which address families a host's pools must or may offer. What a
+// target resolves to isn't known at load, so a pool with targets is taken to
+// offer whatever the other pools of its host do.
 type Families string
 
 // The family rules.
@@ -227,8 +236,10 @@ type Host struct {
 	Families   Families
 	LastResort LastResort
 	FencedOK   bool
-	SpillBelow float64 // percent of a pool's weight: with less of it healthy, clients spill; 0: never
-	MaxDown    float64 // percent of the host's regions that health may take out of service; 100: all
+	SpillBelow float64  // percent of a pool's weight: with less of it healthy, clients spill; 0: never
+	MaxDown    float64  // percent of the host's regions that health may take out of service; 100: all
+	Latency    *Latency // nil: no map
+	Shed       *Shed    // nil: it sheds to nobody
 
 	places map[string]Pos // where the words that this host follows were written
 }
@@ -252,14 +263,19 @@ type LastResort struct {
 	Addresses []netip.Addr
 }
 
-// Pool is the endpoints of one host in one region.
+// Pool is the endpoints of one host in one region. It has an endpoint or a
+// target.
 type Pool struct {
 	Pos
 	Region     string
 	Endpoints  []Endpoint
-	Answers    int       // addresses per answer; 0: all
-	MinHealthy Threshold // least healthy part for the pool to be used
-	Checks     []string  // names of checks, its own or its host's, that must all pass; nil: none
+	Targets    []Target
+	Keep       time.Duration // how long the last good addresses of targets serve, 0..24h; 0 without targets
+	CName      bool          // the answer is the name of the only target; there is no endpoint
+	Answers    int           // addresses per answer; 0: all
+	MinHealthy Threshold     // least healthy part for the pool to be used
+	Checks     []string      // names of checks, its own or its host's, that must all pass; nil: none
+	Levers     Levers        // its own: LeversOf adds those of its region
 }
 
 // Threshold is a count, or a percentage of the weight when Percent is set.
@@ -288,4 +304,7 @@ type Endpoint struct {
 	Weight int // 0..10000
 	State  EndpointState
 	Probe  netip.AddrPort // where its probes go; port 0: the check's; invalid: to Addr
+	// Target is the name it was resolved from, fully qualified; empty: its address
+	// is written. Parse gives none that have it.
+	Target string
 }

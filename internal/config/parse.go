@@ -21,6 +21,7 @@ type parser struct {
 	once     map[string]Pos // words that may stand once in the block
 	owners   map[string]Pos // names of hosts
 	regions  []Token        // every region named
+	guarded  []Token        // every region that a guard names, which doesn't make use of it
 	areas    []Token        // every area named
 	checks   []Token        // every check named
 }
@@ -38,6 +39,7 @@ func Parse(zones []string, tokens []Token) (*Block, error) {
 	p := &parser{once: map[string]Pos{}, owners: map[string]Pos{}}
 	p.Pos = s.Pos
 	p.Depth, p.ECS = 3, ECS{Max4: 24, Max6: 56}
+	p.Guard = Guard{Hosts: 1, MaxMove: 50}
 	p.common = &layer{p: p, Pos: s.Pos}
 	if err := p.head(s, zones); err != nil {
 		return nil, err
@@ -58,6 +60,8 @@ func Parse(zones []string, tokens []Token) (*Block, error) {
 		}
 		p.Hosts = append(p.Hosts, host)
 	}
+	p.own = p.owners
+	p.settleLoads()
 	if err := p.Block.validate(); err != nil {
 		return nil, err
 	}
@@ -144,16 +148,25 @@ func (p *parser) words() []word {
 		{"whoami", "NAME", 1, 1, noBlock, p.single(p.whoami)},
 		{"beacon", "ADDRESS:PORT…", 1, many, noBlock, p.single(p.beacon)},
 		{"state", "DIRECTORY", 1, 1, noBlock, p.single(p.state)},
-	}, p.common.options(), later("resolvers", "guard", "control"))
+		{"resolvers", "ADDRESS[:PORT]…", 1, many, noBlock, p.single(p.resolvers)},
+		{"guard", guardForm, 2, many, quotable, p.guard},
+		{"control", "unix:PATH|ADDRESS:PORT token FILE [{ … }]", 3, 3, mayBlock, p.single(p.control)},
+	}, p.common.options())
 }
 
-// single makes read one of a word that may stand once.
+// single makes read one of a word that may stand once in the block.
 func (p *parser) single(read func(*statement) error) func(*statement) error {
+	return once(p.once, read)
+}
+
+// once makes read one of a word that may stand once; said is where such words
+// were written.
+func once(said map[string]Pos, read func(*statement) error) func(*statement) error {
 	return func(s *statement) error {
-		if first, ok := p.once[s.Text]; ok {
+		if first, ok := said[s.Text]; ok {
 			return twice(s.Pos, quoted("the word", s.Text), first)
 		}
-		p.once[s.Text] = s.Pos
+		said[s.Text] = s.Pos
 		return read(s)
 	}
 }

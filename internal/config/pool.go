@@ -25,8 +25,8 @@ func (l *layer) pool(s *statement) error {
 	if err := b.read(s); err != nil {
 		return err
 	}
-	if len(b.Endpoints) == 0 {
-		return s.errorf("the pool of region %q has no endpoint", region.Text)
+	if err := b.settle(); err != nil {
+		return err
 	}
 	l.pools = append(l.pools, b.Pool)
 	return nil
@@ -46,21 +46,18 @@ func (b *poolBlock) read(s *statement) error {
 	}
 	return s.block(slices.Concat([]word{
 		{"endpoint", "ADDRESS [weight 0..10000] [probe ADDRESS[:PORT]] [up|down|drain]", 1, 8, noBlock, b.endpoint},
+		{"target", "NAME [weight 0..10000] [probe :PORT] [up|down|drain]", 1, 8, noBlock, b.target},
 		{"check", "NAME…", 1, many, noBlock, b.once(b.check)},
 		{"answers", "1..16|all", 1, 1, noBlock, b.once(b.answers)},
 		{"min_healthy", "NUMBER|PERCENT", 1, 1, noBlock, b.once(b.minHealthy)},
-	}, later("target", "keep", "cname"), later(levers...))...)
+		{"keep", "TIME", 1, 1, noBlock, b.once(b.keep)},
+		{"cname", "", 0, 0, noBlock, b.once(b.cname)},
+	}, b.p.levers(&b.Levers).words())...)
 }
 
 // once makes read one of a word that may stand once in the pool.
 func (b *poolBlock) once(read func(*statement) error) func(*statement) error {
-	return func(s *statement) error {
-		if first, ok := b.said[s.Text]; ok {
-			return twice(s.Pos, quoted("the word", s.Text), first)
-		}
-		b.said[s.Text] = s.Pos
-		return read(s)
-	}
+	return once(b.said, read)
 }
 
 func (b *poolBlock) answers(s *statement) (err error) {
@@ -80,41 +77,48 @@ func (b *poolBlock) check(s *statement) (err error) {
 
 func (b *poolBlock) endpoint(s *statement) error {
 	e := Endpoint{Weight: 1}
+	err := options(s.args[1:], "ADDRESS[:PORT]", &e.State, func(word string, value Token) (err error) {
+		if word == "weight" {
+			e.Weight, err = number(value, 0, 10000)
+		} else {
+			e.Probe, err = dialled(value, true)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.add(s.args[0], e)
+}
+
+// options reads what follows an endpoint or a target: its state, and weight and
+// probe, whose values set reads.
+func options(rest []Token, probe string, state *EndpointState, set func(word string, value Token) error) error {
 	said := map[string]bool{}
-	for rest := s.args[1:]; len(rest) > 0; {
+	for len(rest) > 0 {
 		t := rest[0]
 		rest = rest[1:]
 		switch t.Text {
 		case "weight", "probe":
 			if said[t.Text] || len(rest) == 0 {
-				return t.errorf("expected `%s` once", map[string]string{"weight": "weight 0..10000", "probe": "probe ADDRESS[:PORT]"}[t.Text])
+				return t.errorf("expected `%s` once", map[string]string{"weight": "weight 0..10000", "probe": "probe " + probe}[t.Text])
 			}
 			said[t.Text] = true
-			if err := e.set(t.Text, rest[0]); err != nil {
+			if err := set(t.Text, rest[0]); err != nil {
 				return err
 			}
 			rest = rest[1:]
 		case "up", "down", "drain":
-			if e.State != StateAuto {
-				return t.errorf("an endpoint has one state: %q or %q", e.State, t.Text)
+			if *state != StateAuto {
+				return t.errorf("an endpoint has one state: %q or %q", *state, t.Text)
 			}
-			e.State = EndpointState(t.Text)
+			*state = EndpointState(t.Text)
 		default:
 			known := []string{"weight", "probe", "up", "down", "drain"}
 			return t.errorf("unknown word %q: expected one of %s%s", t.Text, oneOf(known), DidYouMean(t.Text, known))
 		}
 	}
-	return b.add(s.args[0], e)
-}
-
-// set reads the value of a word of an endpoint.
-func (e *Endpoint) set(word string, value Token) (err error) {
-	if word == "weight" {
-		e.Weight, err = number(value, 0, 10000)
-	} else {
-		e.Probe, err = dialled(value, true)
-	}
-	return err
+	return nil
 }
 
 // add puts one endpoint into the pool.

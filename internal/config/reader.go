@@ -39,25 +39,14 @@ type word struct {
 	form     string // its values, for errors
 	min, max int    // number of values
 	block    blockUse
-	read     func(*statement) error // nil: a word of a later version
-}
-
-// later are words that the language has and this version has not.
-func later(names ...string) []word {
-	words := make([]word, len(names))
-	for i, name := range names {
-		words[i] = word{name: name}
-	}
-	return words
+	read     func(*statement) error
 }
 
 // names lists the words that can be used.
 func names(words []word) []string {
-	var list []string
-	for _, w := range words {
-		if w.read != nil {
-			list = append(list, w.name)
-		}
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = w.name
 	}
 	return list
 }
@@ -129,9 +118,6 @@ func (s *statement) run() error {
 	w, known := find(s.context, s.Text)
 	if !known {
 		return s.unknown()
-	}
-	if w.read == nil {
-		return s.errorf("%q is not yet known in this version", s.Text)
 	}
 	check := Token.check
 	if w.block == quotable {
@@ -242,7 +228,7 @@ func (t Token) checkText() error {
 	case t.Text == "":
 		return t.errorf("an empty word: is an environment variable, written {$NAME}, not set?")
 	case strings.ContainsAny(t.Text, "\r\n"):
-		return t.errorf("%q has a line break in it: does an environment variable end in one, or is a quote not closed?", t.Text)
+		return t.errorf("%q has a line break in it: does an environment variable end in one, or is a quote not closed?", shown(t.Text))
 	}
 	return nil
 }
@@ -256,13 +242,13 @@ func (t Token) check() error {
 	case t.Text == "{":
 		return nil // its place is judged by who meets it
 	case strings.ContainsAny(t.Text, " \t"):
-		return t.errorf("%q has a blank in it: write each word by itself and without quotes", t.Text)
+		return t.errorf("%q has a blank in it: write each word by itself and without quotes", shown(t.Text))
 	case strings.Contains(t.Text, "{}"):
-		return t.errorf("%q: leave an empty block out", t.Text)
+		return t.errorf("%q: leave an empty block out", shown(t.Text))
 	case strings.Contains(t.Text, "{"):
-		return t.errorf("%q: a { needs a blank on both sides", t.Text)
+		return t.errorf("%q: a { needs a blank on both sides", shown(t.Text))
 	case strings.Contains(t.Text, "}"):
-		return t.errorf("%q: a } needs a blank on both sides", t.Text)
+		return t.errorf("%q: a } needs a blank on both sides", shown(t.Text))
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package config
 
+import "slices"
+
 // references holds that every name used is declared, and every region used.
 func (p *parser) references() error {
-	for _, t := range p.regions {
+	for _, t := range slices.Concat(p.regions, p.guarded) {
 		if !p.hasRegion(t.Text) {
 			return t.errorf("region %q is not declared: write `region %s`%s", t.Text, t.Text, DidYouMean(t.Text, p.regionNames()))
 		}

@@ -28,11 +28,8 @@ func (p *parser) region(s *statement) error {
 		{"clients", "rest|MATCH", 1, many, noBlock, b.clients},
 		{"location", "LATITUDE LONGITUDE", 2, 2, noBlock, b.location},
 		{"next", "REGION… [rest]", 1, many, noBlock, b.next},
-	}, later(levers...))...)
+	}, p.levers(&b.Levers).words())...)
 }
-
-// levers are the words of an operator's levers, in regions and pools.
-var levers = []string{"drain", "dial", "share", "trickle", "ramp", "capacity", "load"}
 
 // regionBlock is the block of one region.
 type regionBlock struct {

@@ -33,7 +33,7 @@ func TestTokens(t *testing.T) {
 		{"no closing brace", "gslb {\nregion eu", zone, `Corefile:1: the block of "gslb" is never closed: a } is missing`},
 		{"no closing brace inside", "gslb {\nregion eu {\nclients rest\n", zone, `Corefile:2: the block of "region" is never closed: a } is missing`},
 		{"two closing braces missing", "gslb {\nhost a.example.com {\npool eu {\nendpoint 192.0.2.1\nregion eu", zone,
-			`Corefile:5: unknown word "region": expected one of endpoint, check, answers, min_healthy; or is a } missing before it?`},
+			`Corefile:5: unknown word "region": expected one of endpoint, target, check, answers, min_healthy, keep, cname, drain, dial, share, trickle, ramp, capacity, load; or is a } missing before it?`},
 		{"brace too many", "gslb {\n}\n}", zone, `Corefile:3: unexpected "}" after the gslb block: is there a } too many before?`},
 		{"words after the block", "gslb {\n} region eu", zone, `Corefile:2: unexpected "region" after the gslb block`},
 		{"second gslb", "gslb {\n}\ngslb {\n}", zone, "Corefile:3: a second gslb: one gslb block per server block; the first is at Corefile:1"},

@@ -117,7 +117,7 @@ func address(t Token) (netip.Addr, error) {
 	a, err := netip.ParseAddr(t.Text)
 	if err != nil {
 		if _, bad := domain(t); bad == nil && strings.ContainsAny(t.Text, "ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-_") {
-			return a, t.errorf("%q: expected an IP address; the host name of a load balancer is written `target %s`, which is not yet known in this version", t.Text, t.Text)
+			return a, t.errorf("%q: expected an IP address; the host name of a load balancer is written `target %s`, in the block of a pool", t.Text, t.Text)
 		}
 		return a, t.errorf("%q: expected an IP address without port or prefix length", t.Text)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // warn collects what the operator should know.
@@ -17,6 +18,7 @@ func (b *Block) warn() {
 	}
 	b.warnLocations()
 	b.warnChecks()
+	b.warnLevers()
 	for i := range b.Hosts {
 		b.warnDrained(&b.Hosts[i])
 	}
@@ -68,44 +70,68 @@ func (b *Block) warnChecks() {
 
 func (p *Pool) warnProbes(b *Block) {
 	for _, e := range p.Endpoints {
-		switch {
-		case !e.Probe.IsValid():
-		case len(p.Checks) == 0:
-			b.note(e.Pos, "endpoint "+e.Addr.String()+" says where its probes go, but its pool has no check")
-		case e.State != StateAuto:
-			b.note(e.Pos, "endpoint "+e.Addr.String()+" says where its probes go, but with `"+string(e.State)+"` written it is not probed")
+		if e.Probe.IsValid() {
+			b.warnProbe(e.Pos, "endpoint "+e.Addr.String(), p, e.State)
+		}
+	}
+	for _, t := range p.Targets {
+		if t.Probe > 0 {
+			b.warnProbe(t.Pos, "target "+t.Name, p, t.State)
 		}
 	}
 }
 
-// warnDrained notes what of a host an operator has drained altogether.
-func (b *Block) warnDrained(h *Host) {
-	var all []string
-	for _, p := range h.Pools {
-		all = append(all, p.Region)
+func (b *Block) warnProbe(at Pos, what string, p *Pool, state EndpointState) {
+	switch {
+	case len(p.Checks) == 0:
+		b.note(at, what+" says where its probes go, but its pool has no check")
+	case state != StateAuto:
+		b.note(at, what+" says where its probes go, but with `"+string(state)+"` written it is not probed")
 	}
+}
+
+// warnDrained notes what of a host an operator has drained altogether, for all
+// time.
+func (b *Block) warnDrained(h *Host) {
 	r := h.LastResort
 	switch {
-	case !h.drained(all):
-		if r.Kind == LastRegions && h.drained(r.Regions) {
-			b.note(r.Pos, "last_resort regions "+strings.Join(r.Regions, " ")+" of host "+h.title()+": every endpoint is drained: SERVFAIL")
-		}
-	case r.Kind == LastAddresses:
-		b.note(h.Pos, "host "+h.title()+": every endpoint is drained: clients get the addresses of last_resort")
-	default:
-		b.note(h.Pos, "host "+h.title()+": every endpoint is drained: SERVFAIL")
+	case b.drained(h, h.regions(), time.Time{}):
+		b.note(h.Pos, "host "+h.title()+": every endpoint is drained: "+h.whenDrained())
+	case r.Kind == LastRegions && b.drained(h, r.Regions, time.Time{}):
+		b.note(r.Pos, "last_resort regions "+strings.Join(r.Regions, " ")+" of host "+h.title()+": every endpoint is drained: SERVFAIL")
 	}
 }
 
-// drained reports whether the pools of the regions have no endpoint left, of
-// the families that the host offers, that has a weight and is not drained.
-func (h *Host) drained(regions []string) bool {
+// whenDrained says what clients get when everything is drained.
+func (h *Host) whenDrained() string {
+	if h.LastResort.Kind == LastAddresses {
+		return "clients get the addresses of last_resort"
+	}
+	return "SERVFAIL"
+}
+
+// regions gives the regions that the host has a pool in.
+func (h *Host) regions() []string {
+	list := make([]string, len(h.Pools))
+	for i, p := range h.Pools {
+		list[i] = p.Region
+	}
+	return list
+}
+
+// drained reports whether the pools of the regions have nothing left, of the
+// families that the host offers, that has a weight and is not drained at t. At
+// the zero time only what has no schedule counts.
+func (b *Block) drained(h *Host, regions []string, t time.Time) bool {
 	offered := h.offered()
 	left := func(e Endpoint) bool {
 		return e.Weight > 0 && e.State != StateDrain && slices.Contains(offered, familyOf(e.Addr))
 	}
+	resolved := func(t Target) bool { return t.Weight > 0 && t.State != StateDrain }
+	out := func(d Drain) bool { return d.When == When{} || !t.IsZero() && d.When.Active(t) }
 	return !slices.ContainsFunc(h.Pools, func(p Pool) bool {
-		return slices.Contains(regions, p.Region) && slices.ContainsFunc(p.Endpoints, left)
+		return slices.Contains(regions, p.Region) && !slices.ContainsFunc(b.LeversOf(&p).Drain, out) &&
+			(slices.ContainsFunc(p.Endpoints, left) || slices.ContainsFunc(p.Targets, resolved))
 	})
 }
 

@@ -26,6 +26,7 @@ func write(b *config.Block) string {
 	for _, r := range b.Regions {
 		w.region(b, r)
 	}
+	w.steering(b)
 	for _, a := range b.Areas {
 		for _, m := range a.Lines {
 			w.line("area %s %s", a.Name, match(m))
@@ -95,6 +96,7 @@ func (w *writer) region(b *config.Block, r config.Region) {
 			w.line("clients %s", clients(rule))
 		}
 	}
+	w.levers(r.Levers)
 	w.line("}")
 }
 
@@ -125,6 +127,12 @@ func (w *writer) host(h config.Host) {
 	w.line("spill_below %s%%\nmax_down %s%%", number(h.SpillBelow), number(h.MaxDown))
 	w.line("last_resort %s %s %s", h.LastResort.Kind, strings.Join(h.LastResort.Regions, " "), join(h.LastResort.Addresses))
 	w.line("%s", when(h.FencedOK, "fenced_ok"))
+	if h.Latency != nil {
+		w.line("latency %s max_age %s", quote(h.Latency.Path), h.Latency.MaxAge)
+	}
+	if h.Shed != nil {
+		w.line("shed to %s", h.Shed.Name)
+	}
 	for _, r := range h.Rules {
 		w.rule(r)
 	}
@@ -139,6 +147,13 @@ func (w *writer) pool(p config.Pool) {
 	for _, e := range p.Endpoints {
 		w.line("endpoint %s weight %d %s%s", e.Addr, e.Weight, e.State, probe(e.Probe))
 	}
+	for _, t := range p.Targets {
+		w.line("target %s weight %d %s%s", t.Name, t.Weight, t.State, when(t.Probe > 0, fmt.Sprintf(" probe :%d", t.Probe)))
+	}
+	if len(p.Targets) > 0 {
+		w.line("keep %s\n%s", p.Keep, when(p.CName, "cname"))
+	}
+	w.levers(p.Levers)
 	if p.Checks != nil {
 		w.line("check %s", strings.Join(p.Checks, " "))
 	}

@@ -99,7 +99,7 @@ func BenchmarkDecision(b *testing.B) {
 	p := worldPlan(b)
 	clients := subnets()
 	for _, h := range p.Hosts {
-		snapshot := h.Steer.NewSnapshot(func(steer.Region, int) steer.EndpointState { return steer.EndpointState{} })
+		snapshot := h.Steer.NewSnapshot(func(steer.Region, int) steer.EndpointState { return steer.EndpointState{} }, nil)
 		name, _, _ := strings.Cut(h.Config.Names[0], ".")
 		b.Run("host="+name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -160,7 +160,7 @@ func TestDecisionAllocates(t *testing.T) {
 	p := worldPlan(t)
 	clients := subnets()
 	for _, h := range p.Hosts {
-		snapshot := h.Steer.NewSnapshot(func(steer.Region, int) steer.EndpointState { return steer.EndpointState{} })
+		snapshot := h.Steer.NewSnapshot(func(steer.Region, int) steer.EndpointState { return steer.EndpointState{} }, nil)
 		i := 0
 		n := testing.AllocsPerRun(1000, func() {
 			c := h.Locate(clients[i], resolver)

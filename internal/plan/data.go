@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/geodb"
@@ -24,6 +25,7 @@ type Data struct {
 	regions []string // that lines of nets may name
 	dbs     map[string]*database
 	lists   map[string]*prefixList
+	maps    map[string]*mapFile
 }
 
 // database is a location database, opened for one kind of use.
@@ -46,7 +48,7 @@ type prefixList struct {
 // load reads every data file that the block names. Relative paths are under
 // root. For a file that can't be used its last good content is, if there is any.
 func load(b *config.Block, root string, last *LastGood) (*Data, error) {
-	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	for _, r := range b.Regions {
 		d.regions = append(d.regions, r.Name)
 	}
@@ -60,6 +62,13 @@ func load(b *config.Block, root string, last *LastGood) (*Data, error) {
 	for _, n := range b.Nets {
 		if err := d.readList(n.Pos, n.Path, geodb.WithWords, last); err != nil {
 			return nil, err
+		}
+	}
+	for i := range b.Hosts {
+		if l := b.Hosts[i].Latency; l != nil {
+			if err := d.readMapFile(l, last); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var err error
@@ -152,9 +161,10 @@ func (d *Data) checkNets(file string, lines []geodb.PrefixLine) error {
 
 // Reload reads one file again, by the path that Files gives, and returns data
 // with its new content; the old data stay as they are. A file that has lost
-// more than half of its networks or prefixes is an error.
-func (d *Data) Reload(path string) (*Data, error) {
-	next := &Data{root: d.root, regions: d.regions, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList)}
+// more than half of its networks or prefixes is an error, and so is a latency map
+// that is older than the one in use or from the future.
+func (d *Data) Reload(path string, now time.Time) (*Data, error) {
+	next := &Data{root: d.root, regions: d.regions, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	delete(next.Stale, path)
 	for k, old := range d.dbs {
 		next.dbs[k] = old
@@ -189,7 +199,7 @@ func (d *Data) Reload(path string) (*Data, error) {
 		}
 		next.lists[k] = &prefixList{path, old.words, lines, hash}
 	}
-	return next, nil
+	return next, next.reloadMap(d, path, now)
 }
 
 // Files are the data files with the hash of the content in use.
@@ -204,6 +214,9 @@ func (d *Data) Files() []geodb.File {
 	}
 	for _, l := range d.lists {
 		files = append(files, geodb.File{Path: l.path, Hash: l.hash, Loaded: true})
+	}
+	for _, m := range d.maps {
+		files = append(files, geodb.File{Path: m.path, Hash: m.hash, Loaded: true})
 	}
 	slices.SortFunc(files, func(a, b geodb.File) int { return strings.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(files, func(a, b geodb.File) bool { return a.Path == b.Path })

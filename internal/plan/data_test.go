@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/mmdbtest"
 	"github.com/seed-945f90c5/gslb/internal/plan"
@@ -112,7 +113,7 @@ func change(t *testing.T, p *plan.Plan, path, content, root string) (*plan.Plan,
 	} else {
 		put(t, root, filepath.Base(path), content)
 	}
-	data, err := p.Data.Reload(path)
+	data, err := p.Data.Reload(path, time.Time{})
 	if err != nil {
 		return nil, err
 	}

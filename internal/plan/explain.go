@@ -59,7 +59,10 @@ func (p *Plan) Explain(h *Host, s *steer.Snapshot, subnet netip.Prefix, transpor
 	found := h.Need.Topology.Locate(believed, transport)
 	e.Client.see(&found, &c)
 	addr := exactAddr(&found, believed)
-	why := topology.Why(h.Need.Input, addr)
+	why := topology.WhyTransport(h.Need.Input, addr)
+	if found.ECS {
+		why = topology.Why(h.Need.Input, addr)
+	}
 	e.Facts = p.facts(addr, &why)
 	e.List = h.listWhy(p, &found, addr, &why)
 	for _, f := range families {

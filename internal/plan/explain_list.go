@@ -28,12 +28,13 @@ type RegionShare struct {
 // ListWhy is the client's candidate list and where it comes from.
 type ListWhy struct {
 	CandidateList
-	// By is what gave it: rule, fill, rest, distance or order_written. With
+	// By is what gave it: rule, fill, rest, distance, order_written or latency. With
 	// Exact, this and all below is why the address has that list.
 	By         string       `json:"by"`
 	Rule       *RuleWhy     `json:"rule,omitempty"`       // for rule and rest
 	FilledFrom netip.Prefix `json:"filled_from,omitzero"` // for fill: the located neighbour
 	Distances  []Distance   `json:"distances,omitempty"`  // where they made the order
+	Latency    *LatencyWhy  `json:"latency,omitempty"`    // the map's entry that holds the client
 	Fences     []FenceWhy   `json:"fences,omitempty"`     // that confine the client
 	LeftOut    []LeftOut    `json:"left_out,omitempty"`   // regions that are no candidates
 	// Exact is the list of the address alone, where it differs: the block is as
@@ -74,28 +75,38 @@ type LeftOut struct {
 // listWhy explains the list found for a client whose address is addr.
 func (h *Host) listWhy(p *Plan, found *topology.Client, addr netip.Addr, why *topology.Reasons) ListWhy {
 	list := &h.Need.Topology.Lists[found.List]
-	l := ListWhy{CandidateList: h.Need.names(list), By: strings.ReplaceAll(string(why.By), " ", "_")}
-	switch why.By {
+	l := ListWhy{CandidateList: h.Need.names(list), By: wordOf(why)}
+	base := why // what the list would be made of without a latency map
+	if why.Without != nil {
+		base = why.Without
+	}
+	switch base.By {
 	case topology.ByRule:
-		l.Rule = h.ruleWhy(p.Data, addr, why)
+		l.Rule = h.ruleWhy(p.Data, addr, base)
 	case topology.ByRest:
 		l.Rule = &RuleWhy{At: h.rules.restPos.String(), Match: "rest"}
 	case topology.ByFill:
-		l.FilledFrom = why.From
+		l.FilledFrom = base.From
 	}
-	l.Distances = h.Need.distances(why)
+	l.Latency = h.Need.latencyWhy(why, addr, found.ECS)
+	l.Distances = h.Need.distances(base)
 	for _, name := range why.Fences {
 		i := slices.IndexFunc(p.Block.Fences, func(f config.Fence) bool { return f.Area == name })
 		f := p.Block.Fences[i]
 		l.Fences = append(l.Fences, FenceWhy{Area: f.Area, At: f.Pos.String(), Regions: f.Regions, Broken: l.leaves(f.Regions)})
 	}
 	l.LeftOut = h.Need.leftOut(list)
-	if !reflect.DeepEqual(&why.List, list) {
+	of, its := *list, why.List
+	of.Marks, its.Marks = 0, 0 // they move nobody by themselves
+	if !reflect.DeepEqual(its, of) {
 		exact := h.Need.names(&why.List)
 		l.Exact = &exact
 	}
 	return l
 }
+
+// wordOf is what gave a list, in one word.
+func wordOf(why *topology.Reasons) string { return strings.ReplaceAll(string(why.By), " ", "_") }
 
 func (n *Need) region(r topology.Region) string { return n.Input.Regions[r].Name }
 
@@ -204,15 +215,15 @@ func (n *Need) distances(why *topology.Reasons) (ds []Distance) {
 	}
 	for _, r := range n.Input.Regions {
 		if r.Located && r.Pooled {
-			ds = append(ds, Distance{r.Name, kilometres(lat, lon, r.Lat, r.Lon)})
+			ds = append(ds, Distance{r.Name, Kilometres(lat, lon, r.Lat, r.Lon)})
 		}
 	}
 	slices.SortStableFunc(ds, func(a, b Distance) int { return a.Kilometres - b.Kilometres })
 	return ds
 }
 
-// kilometres is the great-circle distance between two points in degrees.
-func kilometres(lat1, lon1, lat2, lon2 float64) int {
+// Kilometres is the great-circle distance between two points in degrees.
+func Kilometres(lat1, lon1, lat2, lon2 float64) int {
 	const radians, radius = math.Pi / 180, 6371
 	hav := func(d float64) float64 { s := math.Sin(d * radians / 2); return s * s }
 	h := hav(lat2-lat1) + math.Cos(lat1*radians)*math.Cos(lat2*radians)*hav(lon2-lon1)

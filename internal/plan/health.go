@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func reason(s Seen) string {
 // Target is what the probes of an endpoint go to: its own address, or what is
 // written for it.
 func Target(h *config.Host, e *config.Endpoint) probe.Target {
-	t := probe.Target{Addr: e.Addr, Name: strings.TrimSuffix(h.Names[0], ".")}
+	t := probe.Target{Addr: e.Addr, Name: strings.TrimSuffix(cmp.Or(e.Target, h.Names[0]), ".")}
 	if e.Probe.IsValid() {
 		t.Addr, t.Port = e.Probe.Addr(), e.Probe.Port()
 	}
@@ -102,8 +103,8 @@ func (p *Plan) Checks(pool *config.Pool) []*check.Check {
 // probes of their own.
 func (p *Plan) Remembered(saved map[string]probe.Saved, now time.Time) func(*config.Endpoint) steer.EndpointState {
 	seen := make(map[*config.Endpoint][]Seen)
-	for i := range p.Block.Hosts {
-		h := &p.Block.Hosts[i]
+	for i := range p.Hosts {
+		h := p.Hosts[i].Config
 		for j := range h.Pools {
 			pool := &h.Pools[j]
 			for _, c := range p.Checks(pool) {
@@ -136,6 +137,7 @@ func prepareChecks(b *config.Block, root string) error {
 				*path = Join(root, *path)
 			}
 		}
+		c.Report = reported(b, c.Name)
 		if err := probe.Validate(c); err != nil {
 			return fmt.Errorf("%s: check %s: %w", b.Checks[i].Pos, c.Name, err)
 		}
@@ -146,4 +148,22 @@ func prepareChecks(b *config.Block, root string) error {
 		runner.Close()
 	}
 	return nil
+}
+
+// reported are the headers of a check's answers that loads are read from.
+func reported(b *config.Block, check string) (names []string) {
+	note := func(l *config.Load) {
+		if l != nil && l.Kind == config.LoadHeader && l.Check == check && !slices.Contains(names, l.Header) {
+			names = append(names, l.Header)
+		}
+	}
+	for i := range b.Regions {
+		note(b.Regions[i].Levers.Load)
+	}
+	for i := range b.Hosts {
+		for j := range b.Hosts[i].Pools {
+			note(b.Hosts[i].Pools[j].Levers.Load)
+		}
+	}
+	return names
 }

@@ -72,7 +72,7 @@ func put(t *testing.T, dir, name, content string) string {
 }
 
 // snapshots are the written verdicts.
-func snapshots(p *plan.Plan) []*steer.Snapshot { return p.Snapshots(plan.Written) }
+func snapshots(p *plan.Plan) []*steer.Snapshot { return p.Snapshots(plan.Written, nil) }
 
 func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 func addr(s string) netip.Addr     { return netip.MustParseAddr(s) }

@@ -17,7 +17,7 @@ func (h *Host) Endpoint(r steer.Region, i int) *config.Endpoint {
 }
 
 // host compiles one host.
-func (c *compiler) host(cfg *config.Host, prepare func(*config.Host, *steer.Answer) any) (*Host, error) {
+func (c *compiler) host(cfg *config.Host, o *Options) (*Host, error) {
 	rules := c.common
 	key := "common"
 	if cfg.OwnRules {
@@ -27,31 +27,38 @@ func (c *compiler) host(cfg *config.Host, prepare func(*config.Host, *steer.Answ
 		}
 		key = string(canonical(cfg.Rules))
 	}
+	pools := make([]int, len(c.block.Regions))
+	pooled := make([]bool, len(c.block.Regions))
+	for i, p := range cfg.Pools {
+		pools[c.regions[p.Region]], pooled[c.regions[p.Region]] = i, true
+	}
+	maps := c.latency(cfg)
+	need, err := c.need(fmt.Sprint(pooled, maps.key(), key), rules, pooled, maps)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Need: need, pools: pools, rules: rules}
+	with, unresolved := resolved(cfg, o.Resolve)
+	return c.renew(h, with, unresolved, o.Prepare)
+}
+
+// renew makes a host anew for what its targets resolve to.
+func (c *compiler) renew(old *Host, cfg *config.Host, unresolved bool, prepare func(*config.Host, *steer.Answer) any) (*Host, error) {
 	hc := c.hostConfig(cfg)
 	if prepare != nil {
 		hc.Prepare = func(a *steer.Answer) any { return prepare(cfg, a) }
 	}
-	pooled := make([]bool, len(c.block.Regions))
-	for r, p := range hc.Pools {
-		pooled[r] = p != nil
-	}
-	need, err := c.need(fmt.Sprint(pooled, key), rules, pooled)
-	if err != nil {
-		return nil, err
-	}
-	hc.Lists = need.lists
+	hc.Lists, hc.Unresolved = old.Need.lists, unresolved
 	h, err := steer.NewHost(hc)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.reachable(h, need, hc.Pools); err != nil {
-		return nil, err
+	if !hasTargets(cfg) {
+		if err := c.reachable(h, old.Need, hc.Pools); err != nil {
+			return nil, err
+		}
 	}
-	pools := make([]int, len(c.block.Regions))
-	for i, p := range cfg.Pools {
-		pools[c.regions[p.Region]] = i
-	}
-	return &Host{Config: cfg, Steer: h, Need: need, pools: pools, rules: rules}, nil
+	return &Host{Config: cfg, Steer: h, Need: old.Need, Index: old.Index, pools: old.pools, rules: old.rules}, nil
 }
 
 // anyone makes the host that has a pool everywhere.
@@ -60,7 +67,7 @@ func (c *compiler) anyone() (*Host, error) {
 	for i := range pooled {
 		pooled[i] = true
 	}
-	need, err := c.need(fmt.Sprint(pooled, "common"), c.common, pooled)
+	need, err := c.need(fmt.Sprint(pooled, "common"), c.common, pooled, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +75,13 @@ func (c *compiler) anyone() (*Host, error) {
 }
 
 // need gives the topology for rules and regions with pools, compiled once.
-func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error) {
+func (c *compiler) need(key string, rules *ruleSet, pooled []bool, measured *latencyMap) (*Need, error) {
 	if n := c.needs[key]; n != nil {
 		return n, nil
 	}
 	b := c.block
 	in := &topology.Input{
-		Rules: rules.rules, Rest: rules.rest, Fences: c.fences,
+		Rules: rules.rules, Rest: rules.rest, Fences: c.fences, Marks: c.marks,
 		Geo: c.data.geo().topology(), ASN: c.data.asn().topology(),
 		Depth: b.Depth, Fill: !b.ECS.NoFill, Max4: b.ECS.Max4, Max6: b.ECS.Max6,
 	}
@@ -85,11 +92,14 @@ func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error
 		}
 		in.Regions = append(in.Regions, info)
 	}
+	if measured != nil {
+		in.Clients, in.Resolvers = measured.clients, measured.resolvers
+	}
 	t, err := topology.Compile(in)
 	if err != nil {
 		return nil, err
 	}
-	n := &Need{Input: in, Topology: t}
+	n := &Need{Input: in, Topology: t, measured: measured}
 	for _, l := range t.Lists {
 		n.lists = append(n.lists, steerList(l, len(b.Regions)))
 	}
@@ -99,7 +109,7 @@ func (c *compiler) need(key string, rules *ruleSet, pooled []bool) (*Need, error
 }
 
 func steerList(l topology.List, regions int) steer.List {
-	s := steer.List{Refuse: l.Refuse}
+	s := steer.List{Refuse: l.Refuse, Marks: l.Marks}
 	for _, w := range l.Split {
 		s.Split = append(s.Split, steer.Weighted{Region: steer.Region(w.Region), Weight: w.Weight})
 	}
@@ -142,6 +152,9 @@ func (c *compiler) hostConfig(cfg *config.Host) steer.HostConfig {
 		SpillBelow: cfg.SpillBelow, MaxDown: cfg.MaxDown,
 		TTL: uint32(cfg.TTL), Floor: uint32(max(0, cfg.TTLFloor)), FloorOff: cfg.TTLFloor < 0,
 	}
+	if cfg.Shed != nil {
+		hc.Shed = cfg.Shed.Name
+	}
 	for _, r := range cfg.LastResort.Regions {
 		hc.LastResort.Regions = append(hc.LastResort.Regions, steer.Region(c.regions[r]))
 	}
@@ -156,7 +169,12 @@ func (c *compiler) hostConfig(cfg *config.Host) steer.HostConfig {
 		for _, e := range p.Endpoints {
 			pool.Endpoints = append(pool.Endpoints, steer.EndpointConfig{Addr: e.Addr, Weight: uint32(e.Weight)})
 		}
-		hc.Pools[c.regions[p.Region]] = pool
+		if p.CName {
+			pool.Name = p.Targets[0].Name
+		}
+		if len(p.Targets) == 0 || slices.ContainsFunc(p.Endpoints, func(e config.Endpoint) bool { return e.Weight > 0 }) {
+			hc.Pools[c.regions[p.Region]] = pool // else nothing is known to be there
+		}
 	}
 	return hc
 }
@@ -191,6 +209,11 @@ func (c *compiler) reachable(h *steer.Host, n *Need, pools []*steer.PoolConfig) 
 		}
 	}
 	return nil
+}
+
+// hasTargets tells whether a host's addresses are known at load.
+func hasTargets(cfg *config.Host) bool {
+	return slices.ContainsFunc(cfg.Pools, func(p config.Pool) bool { return len(p.Targets) > 0 })
 }
 
 func poolFamilies(p *steer.PoolConfig) (has [2]bool) {
@@ -252,11 +275,18 @@ func strip(v any, without []string) {
 	}
 }
 
-// digest is a hash of the meaning of a block. Where an instance keeps its data
-// files has none: what they hold is in the topologies.
+// digest is a hash of the meaning of a block. Where an instance keeps its files,
+// whom it asks and what it is guarded by have none: what data files hold is in the
+// topologies.
 func digest(b *config.Block) uint64 {
 	c := *b
-	c.Warnings = nil
+	c.Warnings, c.State, c.Control, c.Resolvers, c.Guard = nil, nil, nil, nil, config.Guard{}
+	c.Hosts = slices.Clone(b.Hosts)
+	for i := range c.Hosts {
+		if l := c.Hosts[i].Latency; l != nil {
+			c.Hosts[i].Latency = &config.Latency{MaxAge: l.MaxAge}
+		}
+	}
 	c.GeoIP, c.Nets = slices.Clone(b.GeoIP), slices.Clone(b.Nets)
 	for i := range c.GeoIP {
 		c.GeoIP[i].Path = ""

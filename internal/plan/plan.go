@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/steer"
@@ -25,6 +26,11 @@ type Plan struct {
 	Warnings []config.Warning
 	Config   uint64 // digest of the configuration
 	Digest   uint64 // of configuration, topologies and hash version; equal on every instance
+
+	// Expires is when the first of the latency maps in use gets too old, so that the
+	// plan must be compiled again; zero: none does.
+	Expires time.Time
+	TooOld  map[string]bool // latency maps that are left out for their age, by path
 
 	byName map[string]*Host // exact names
 	wild   map[string]*Host // wildcard names without "*."
@@ -48,12 +54,16 @@ type Need struct {
 	Input    *topology.Input
 	Topology *topology.Topology
 	lists    []steer.List
+	measured *latencyMap // nil: none
 }
 
 // Options are how a plan is built.
 type Options struct {
 	Root     string // relative paths are under it; empty: the working directory
 	LastGood LastGood
+	Now      time.Time // what ages are counted to; zero: no file is too old
+	// Resolve gives the addresses of targets; nil: none is known.
+	Resolve Resolve
 	// Prepare makes the caller's own form of an answer, see steer.HostConfig.
 	Prepare func(*config.Host, *steer.Answer) any
 }
@@ -74,15 +84,15 @@ func Build(b *config.Block, o Options) (*Plan, error) {
 func Compile(b *config.Block, data *Data, o Options) (*Plan, error) {
 	p := &Plan{
 		Block: b, Data: data, Warnings: slices.Concat(b.Warnings, data.warnings(b)),
-		byName: make(map[string]*Host), wild: make(map[string]*Host), above: make(map[string]bool),
+		TooOld: make(map[string]bool), byName: make(map[string]*Host), wild: make(map[string]*Host), above: make(map[string]bool),
 	}
-	c, err := newCompiler(b, data, p)
+	c, err := newCompiler(b, data, p, o.Now)
 	if err != nil {
 		return nil, err
 	}
 	for i := range b.Hosts {
 		cfg := &b.Hosts[i]
-		h, err := c.host(cfg, o.Prepare)
+		h, err := c.host(cfg, &o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", cfg.Pos, err)
 		}
@@ -162,6 +172,12 @@ func within(zone, name string) bool {
 // Locate finds the client that a decision for the host is made for. subnet is
 // the client subnet option, invalid or of length 0 when there is none to use.
 func (h *Host) Locate(subnet netip.Prefix, transport netip.Addr) steer.Client {
+	c, _ := h.Find(subnet, transport)
+	return c
+}
+
+// Find is Locate, and tells what gave the client its candidate list.
+func (h *Host) Find(subnet netip.Prefix, transport netip.Addr) (steer.Client, topology.Kind) {
 	c := h.Need.Topology.Locate(subnet, transport)
 	s := steer.Client{
 		Addr: c.Addr, Bits: c.Bits, Transport: topology.Unembed(transport), List: c.List, Block: c.Match.Bits,
@@ -172,7 +188,12 @@ func (h *Host) Locate(subnet netip.Prefix, transport netip.Addr) steer.Client {
 	case c.Special > 0:
 		s.Fixed, s.Block, s.ScopeBase = true, c.Special, c.Base
 	}
-	return s
+	return s, c.Decided
+}
+
+// Aliases tells whether the host may answer with a name.
+func (h *Host) Aliases() bool {
+	return h.Config.Shed != nil || slices.ContainsFunc(h.Config.Pools, func(p config.Pool) bool { return p.CName })
 }
 
 // Believes tells whether the client subnet options of a transport address count.

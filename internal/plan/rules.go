@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/topology"
@@ -29,27 +30,43 @@ type compiler struct {
 	data    *Data
 	regions map[string]topology.Region
 	fences  []topology.Fence
+	marks   []topology.Mark
 	common  *ruleSet // of hosts without rules of their own
 	plan    *Plan
 	needs   map[string]*Need
+	now     time.Time
+	// measured are the latency maps, by path.
+	measured map[string]*latencyMap
 }
 
-func newCompiler(b *config.Block, d *Data, p *Plan) (*compiler, error) {
-	c := &compiler{block: b, data: d, plan: p, regions: make(map[string]topology.Region), needs: make(map[string]*Need)}
-	for i, r := range b.Regions {
-		c.regions[r.Name] = topology.Region(i)
-	}
+func newCompiler(b *config.Block, d *Data, p *Plan, now time.Time) (*compiler, error) {
+	c := &compiler{block: b, data: d, plan: p, regions: regionIDs(b), needs: make(map[string]*Need), now: now, measured: make(map[string]*latencyMap)}
 	for _, f := range b.Fences {
-		fence := topology.Fence{Name: f.Area, Regions: c.ids(f.Regions)}
-		area := config.Match{Pos: f.Pos, Alts: []config.Alt{{Kind: config.AltArea, Codes: []string{f.Area}}}}
-		for _, m := range b.Expand(area) {
-			fence.Match = append(fence.Match, c.alts(m))
-		}
-		c.fences = append(c.fences, fence)
+		c.fences = append(c.fences, topology.Fence{Name: f.Area, Match: c.area(f.Pos, f.Area), Regions: c.ids(f.Regions)})
+	}
+	for _, name := range marksOf(b) {
+		c.marks = append(c.marks, topology.Mark{Name: name, Match: c.area(b.Pos, name)})
 	}
 	common, err := c.ruleSet(b.Rules, true)
 	c.common = common
 	return c, err
+}
+
+// area gives the conjunctions of an area.
+func (c *compiler) area(pos config.Pos, name string) (match [][]topology.Alt) {
+	for _, m := range c.block.Expand(config.Match{Pos: pos, Alts: []config.Alt{{Kind: config.AltArea, Codes: []string{name}}}}) {
+		match = append(match, c.alts(m))
+	}
+	return match
+}
+
+// regionIDs numbers the regions in the order written.
+func regionIDs(b *config.Block) map[string]topology.Region {
+	ids := make(map[string]topology.Region, len(b.Regions))
+	for i, r := range b.Regions {
+		ids[r.Name] = topology.Region(i)
+	}
+	return ids
 }
 
 func (c *compiler) ids(names []string) []topology.Region {

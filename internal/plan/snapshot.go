@@ -6,20 +6,37 @@ import (
 )
 
 // Snapshots gives the state of every host, by Host.Index, from the verdict on
-// each endpoint.
-func (p *Plan) Snapshots(verdict func(*config.Endpoint) steer.EndpointState) []*steer.Snapshot {
+// each endpoint and from what moves clients; nil: nothing does, not even what is
+// written.
+func (p *Plan) Snapshots(verdict func(*config.Endpoint) steer.EndpointState, m *Moves) []*steer.Snapshot {
 	all := make([]*steer.Snapshot, len(p.Hosts))
 	for i := range p.Hosts {
-		all[i] = p.Snapshot(i, verdict)
+		all[i] = p.Snapshot(i, verdict, m)
 	}
 	return all
 }
 
 // Snapshot gives the state of one host.
-func (p *Plan) Snapshot(index int, verdict func(*config.Endpoint) steer.EndpointState) *steer.Snapshot {
+func (p *Plan) Snapshot(index int, verdict func(*config.Endpoint) steer.EndpointState, m *Moves) *steer.Snapshot {
 	h := p.Hosts[index]
-	return h.Steer.NewSnapshot(func(r steer.Region, e int) steer.EndpointState {
-		return verdict(h.Endpoint(r, e))
+	if m == nil {
+		return h.Steer.NewSnapshot(func(r steer.Region, i int) steer.EndpointState { return verdict(h.Endpoint(r, i)) }, nil)
+	}
+	settings := make([]Settings, len(p.Block.Regions))
+	for r := range settings {
+		if pool := h.Pool(steer.Region(r)); pool != nil {
+			settings[r] = p.Settings(h, pool, m)
+		}
+	}
+	state := func(r steer.Region, i int) steer.EndpointState {
+		e := h.Endpoint(r, i)
+		return m.Endpoint(h, h.Pool(r), e, &settings[r], verdict(e))
+	}
+	return h.Steer.NewSnapshot(state, func(r steer.Region) steer.Levers {
+		if h.Pool(r) == nil {
+			return steer.NoLevers()
+		}
+		return p.levers(h, r, &settings[r], m)
 	})
 }
 

@@ -35,7 +35,7 @@ type attempt struct {
 	start     time.Time
 	timeout   time.Duration
 	phase     phase
-	timings   Result // only its times and RetryAfter
+	timings   Result // only its times, RetryAfter and Reported
 	firstByte atomic.Int64
 	secrets   []string // never shown in a reason
 	unproven  bool     // the peer asked for a client certificate, and there is none

@@ -39,6 +39,7 @@ type httpProber struct {
 	plainPort      uint16 // left out of Host
 	url            *url.URL
 	header         http.Header // of every request; only read
+	report         []string    // canonical names
 	follow, keep   bool
 	secrets        []string
 }
@@ -109,6 +110,12 @@ func (p *httpProber) prepare(c *check.Check) (err error) {
 		}
 		p.secrets = append(p.secrets, secretsIn(h.Value)...)
 	}
+	for _, name := range c.Report {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("report %q: it is not a name of a header", name)
+		}
+		p.report = append(p.report, http.CanonicalHeaderKey(name))
+	}
 	// Longer ones first, or a part would hide before the whole.
 	slices.SortFunc(p.secrets, func(a, b string) int { return len(b) - len(a) })
 	return nil
@@ -155,7 +162,7 @@ func (p *httpProber) probe(ctx context.Context, a *attempt, t Target) error {
 		if err != nil {
 			return err
 		}
-		a.timings.RetryAfter = o.retryAfter()
+		a.timings.RetryAfter, a.timings.Reported = o.retryAfter(), o.reported(p.report)
 		again, err := p.redirect(next, o)
 		if err != nil {
 			return err
@@ -330,4 +337,14 @@ func (o *outcome) retryAfter() time.Duration {
 	}
 	d, _ := parseRetryAfter(o.header.Get("Retry-After"), time.Now())
 	return d
+}
+
+// reported are the headers of these names that the answer has.
+func (o *outcome) reported(names []string) (all []check.Header) {
+	for _, name := range names {
+		if values := o.header[name]; len(values) > 0 {
+			all = append(all, check.Header{Name: name, Value: strings.Join(values, ", ")})
+		}
+	}
+	return all
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/check"
 )
 
 // Target is what one probe goes to.
@@ -49,6 +51,10 @@ type Result struct {
 	Reason string // for people, bounded to MaxReason bytes; empty for a plain pass
 	// RetryAfter is how long the endpoint asked to be left alone; 0: it didn't.
 	RetryAfter time.Duration
+	// Reported are the headers that the check asks for, of the answer that was
+	// judged; those that weren't in it are left out, and the values of one that
+	// was in it more than once are joined by ", ". They are the endpoint's word.
+	Reported []check.Header
 	// Times since the probe began; 0 for what it did not come to.
 	Connected, Secured, FirstByte, Total time.Duration
 }

@@ -65,6 +65,9 @@ func newProber(c *check.Check) (prober, error) {
 	if c.KeepAlive && c.Kind != check.HTTP && c.Kind != check.HTTPS && c.Kind != check.GRPC {
 		return nil, fmt.Errorf("keepalive is for http, https and grpc, not for %s", c.Kind)
 	}
+	if len(c.Report) > 0 && c.Kind != check.HTTP && c.Kind != check.HTTPS {
+		return nil, fmt.Errorf("headers are reported by http and https, not by %s", c.Kind)
+	}
 	switch c.Kind {
 	case check.HTTP, check.HTTPS:
 		return newHTTP(c)

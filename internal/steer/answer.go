@@ -6,12 +6,14 @@ import (
 	"sync"
 )
 
-// Answer is one set of addresses to give, in canonical (ascending) order. It is
-// immutable. Equal sets of one family in consecutive snapshots of a host are the
-// same Answer.
+// Answer is one set of addresses to give, in canonical (ascending) order, or a name
+// instead. It is immutable. Equal sets of one family, or equal names, in consecutive
+// snapshots of a host are the same Answer.
 type Answer struct {
-	Family Family
+	Family Family // of Addrs; a name answers both, and has V4 here
 	Addrs  []netip.Addr
+	// Name, if not empty, is given as a CNAME, fully qualified; there are no Addrs.
+	Name string
 	// Prepared is what [HostConfig.Prepare] made of it: the caller's own form of
 	// the answer, made once and ready for every query.
 	Prepared any
@@ -53,12 +55,23 @@ func (b *batch) answer(addrs []netip.Addr) *Answer {
 	for _, a := range addrs {
 		id = append(id, a.AsSlice()...)
 	}
+	return b.intern(id, Answer{Family: f, Addrs: addrs})
+}
+
+// named is the one Answer with this name.
+func (b *batch) named(name string) *Answer {
+	return b.intern(append([]byte{families}, name...), Answer{Name: name})
+}
+
+// intern is the known Answer with this id, or else a.
+func (b *batch) intern(id []byte, a Answer) *Answer {
 	if known := b.known[string(id)]; known != nil {
 		return known
 	}
 	ans := b.answers.known[string(id)]
 	if ans == nil {
-		ans = &Answer{Family: f, Addrs: addrs}
+		fresh := a // so that a itself needs no place of its own where it is known
+		ans = &fresh
 		if b.answers.prepare != nil {
 			ans.Prepared = b.answers.prepare(ans)
 		}

@@ -53,7 +53,7 @@ func BenchmarkDecide(b *testing.B) {
 	for _, c := range benchCases {
 		b.Run(fmt.Sprintf("spread=%s/answers=%d/split=%v/endpoints=%d", c.spread, c.answers, c.list == 1, c.per), func(b *testing.B) {
 			h := benchHost(b, c.spread, c.per, c.answers)
-			s := h.NewSnapshot(allUp)
+			s := h.NewSnapshot(allUp, nil)
 			client := benchClient(c.list)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -68,7 +68,7 @@ func BenchmarkDecideSpilling(b *testing.B) {
 	for _, c := range benchCases {
 		b.Run(fmt.Sprintf("spread=%s/answers=%d/split=%v/endpoints=%d", c.spread, c.answers, c.list == 1, c.per), func(b *testing.B) {
 			h := benchHost(b, c.spread, c.per, c.answers)
-			s := h.NewSnapshot(spilling)
+			s := h.NewSnapshot(spilling, nil)
 			client := benchClient(c.list)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -78,6 +78,28 @@ func BenchmarkDecideSpilling(b *testing.B) {
 	}
 }
 
+// All levers at once: a soak of a tenth, a dial, what the law admits, a trickle.
+func BenchmarkDecideLevers(b *testing.B) {
+	for _, c := range benchCases {
+		b.Run(fmt.Sprintf("spread=%s/answers=%d/split=%v/endpoints=%d", c.spread, c.answers, c.list == 1, c.per), func(b *testing.B) {
+			h := benchHost(b, c.spread, c.per, c.answers)
+			s := h.NewSnapshot(allUp, pulling)
+			client := benchClient(c.list)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.Decide(s, client, V4, nil)
+			}
+		})
+	}
+}
+
+// pulling moves every lever.
+var pulling = levers(
+	both(dial(0.9), admit(0.5, 0.5), trickle(0.2)),
+	both(ramp(0.7), trickle(0.2)),
+	soak(0.1),
+)
+
 // spilling is a state in which two regions are full.
 func spilling(r Region, _ int) EndpointState {
 	if r < 2 {
@@ -86,13 +108,22 @@ func spilling(r Region, _ int) EndpointState {
 	return EndpointState{}
 }
 
+// BenchmarkFlow is one list with a split in which two regions of three take a part.
+func BenchmarkFlow(b *testing.B) {
+	h := benchHost(b, Sticky, 8, 0)
+	s := h.NewSnapshot(spilling, pulling)
+	for b.Loop() {
+		h.Flow(s, 1, V4)
+	}
+}
+
 func BenchmarkNewSnapshot(b *testing.B) {
 	for _, answers := range []int{0, 1, 3} {
 		b.Run(fmt.Sprintf("answers=%d/regions=3/endpoints=16", answers), func(b *testing.B) {
 			h := benchHost(b, Sticky, 8, answers)
 			b.ReportAllocs()
 			for b.Loop() {
-				h.NewSnapshot(allUp)
+				h.NewSnapshot(allUp, nil)
 			}
 		})
 	}
@@ -102,8 +133,9 @@ func TestDecideAllocatesNothing(t *testing.T) {
 	for _, c := range benchCases {
 		h := benchHost(t, c.spread, c.per, c.answers)
 		client := benchClient(c.list)
-		for name, state := range map[string]func(Region, int) EndpointState{"up": allUp, "spilling": spilling} {
-			s := h.NewSnapshot(state)
+		for name, s := range map[string]*Snapshot{
+			"up": h.NewSnapshot(allUp, nil), "spilling": h.NewSnapshot(spilling, nil), "levers": h.NewSnapshot(spilling, pulling),
+		} {
 			if n := testing.AllocsPerRun(100, func() { h.Decide(s, client, V6, nil) }); n != 0 {
 				t.Errorf("%+v, %s: %v allocations; want 0", c, name, n)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // check refuses what NewHost can't make sense of.
@@ -35,6 +36,9 @@ func (cfg *HostConfig) check() error {
 	if !(cfg.SpillBelow >= 0 && cfg.SpillBelow <= 100) || !(cfg.MaxDown >= 0 && cfg.MaxDown <= 100) {
 		return fmt.Errorf("spill below %v, max down %v; expected 0..100 percent", cfg.SpillBelow, cfg.MaxDown)
 	}
+	if err := checkName(cfg.Shed); err != nil {
+		return fmt.Errorf("shed: %w", err)
+	}
 	if err := cfg.LastResort.check(len(cfg.Regions)); err != nil {
 		return fmt.Errorf("last resort: %w", err)
 	}
@@ -47,6 +51,9 @@ func (p *PoolConfig) check() error {
 	}
 	if p.Answers < 0 || p.MinHealthy < 0 || !(p.MinHealthyPct >= 0 && p.MinHealthyPct <= 100) {
 		return errors.New("answers, minimum healthy or its percentage out of range")
+	}
+	if err := checkName(p.Name); err != nil {
+		return err
 	}
 	seen := make(map[netip.Addr]bool)
 	weight := uint64(0)
@@ -73,6 +80,17 @@ func (p *PoolConfig) check() error {
 func checkAddr(a netip.Addr) error {
 	if !a.IsValid() || a.Zone() != "" || a.Is4In6() {
 		return fmt.Errorf("address %q; expected a plain IPv4 or IPv6 address", a)
+	}
+	return nil
+}
+
+// maxName is the greatest length of a domain name as text (RFC 1035, section 2.3.4).
+const maxName = 254
+
+// checkName refuses what can't be a name in full; empty is none.
+func checkName(name string) error {
+	if name != "" && (len(name) > maxName || !strings.HasSuffix(name, ".") || strings.ContainsAny(name, " \t\r\n")) {
+		return fmt.Errorf("name %q; expected a fully qualified domain name, with its final dot", name)
 	}
 	return nil
 }

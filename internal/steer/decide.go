@@ -8,11 +8,19 @@ import "sync/atomic"
 //
 // c.List must be an index of the host's lists, and s a snapshot of this host.
 func (h *Host) Decide(s *Snapshot, c *Client, f Family, tr *Trace) Decision {
-	q := query{host: h, snapshot: s, client: c, family: f, peek: tr != nil}
-	d := q.decide()
 	if tr != nil {
-		q.trace(&d, tr)
+		return h.traced(s, *c, f, tr)
 	}
+	q := query{host: h, snapshot: s, client: c, family: f}
+	return q.decide()
+}
+
+// traced decides with a trace. It has a client of its own: what a trace is made of
+// stays on the heap, and queries' clients must not.
+func (h *Host) traced(s *Snapshot, c Client, f Family, tr *Trace) Decision {
+	q := query{host: h, snapshot: s, client: &c, family: f, peek: true}
+	d := q.decide()
+	q.trace(&d, tr)
 	return d
 }
 
@@ -41,23 +49,95 @@ func (q *query) decide() Decision {
 	}
 	d.Scope, _ = h.scope(q.client)
 	q.ask(usable)
-	d.Region, d.FamilyMoved = q.candidate(l)
-	if d.Region == NoRegion && q.declines > 0 {
-		q.part = 0 // nowhere to spill to: the first usable candidate serves
-		d.Region, d.FamilyMoved = q.candidate(l)
-	}
-	if d.Region == NoRegion {
-		q.resort(l, &d)
+	if q.snapshot.levers == nil || !q.fromShare(&d) {
+		q.choose(l, &d)
 	}
 	if d.Outcome == OutcomeFailed {
 		return d
 	}
 	d.Class = q.class(&d)
 	d.TTL = h.ttl[d.Class]
-	if d.Region != NoRegion {
+	if d.Answer == nil {
 		d.Answer = q.answer(d.Region)
 	}
 	return d
+}
+
+// choose decides between the candidates of l, or by the last resort.
+func (q *query) choose(l *List, d *Decision) {
+	r, moved := q.candidate(l)
+	if r == NoRegion && q.declines > 0 { // nowhere to spill to: the first usable candidate serves
+		r, moved = q.force(l)
+		d.By = ByForced
+	}
+	d.Region, d.FamilyMoved = r, d.FamilyMoved || moved
+	if r == NoRegion {
+		q.resort(l, d)
+		return
+	}
+	if d.By == ByForced {
+		return
+	}
+	d.By = ByChoice
+	if q.spilled {
+		d.By = BySpill
+	}
+	if q.snapshot.levers != nil {
+		q.pass(l, d)
+	}
+}
+
+// force is the candidate that serves though none takes the client: the first, and
+// one dialled to 0 only if all are.
+func (q *query) force(l *List) (Region, bool) {
+	if q.snapshot.levers != nil {
+		q.forced = true
+		if r, moved := q.candidate(l); r != NoRegion {
+			return r, moved
+		}
+	}
+	q.part = 0
+	return q.candidate(l)
+}
+
+// pass is what becomes of a client that a region has: a host that sheds sends those
+// away whom the law doesn't admit, and a part of the others trickles to the next
+// candidate that takes it. What trickles is never shed, and never trickles on.
+func (q *query) pass(l *List, d *Decision) {
+	r := d.Region
+	if q.sheds(r) {
+		d.Answer, d.Shed, d.By = q.snapshot.shed, true, ByShed
+		return
+	}
+	t := q.snapshot.trickles[r]
+	if t == 0 {
+		return
+	}
+	point := q.point(leverTrickle, r, 0)
+	if !t.takes(point) {
+		return
+	}
+	if q.host.spread == Balanced {
+		q.even = t.stretch(point)
+	}
+	q.trickled, q.part = r, q.need // everybody is asked, so that r can be left out
+	next, moved := q.candidate(l)
+	d.FamilyMoved = d.FamilyMoved || moved
+	if next == NoRegion || q.sheds(next) {
+		q.trickled = NoRegion
+		return
+	}
+	d.Region, d.By = next, ByTrickle
+}
+
+// sheds says whether region r, which has the client, must shed it.
+func (q *query) sheds(r Region) bool {
+	s := q.snapshot
+	if s.shed == nil || s.admitted == nil || s.admitted[r] == nil {
+		return false
+	}
+	t := s.admitted[r][q.client.List]
+	return t != everybody && !t.takes(q.point(leverShed, r, 0))
 }
 
 // class is the class of state of an answer.
@@ -110,27 +190,37 @@ func (q *query) fromSplit(l *List) (r Region, moved bool) {
 
 // rendezvous is the best bid among the weighted regions of a split. The key and so
 // the bids are the same for both families; a better bid of a region that only
-// takes the other family is a move.
+// takes the other family is a move, and one of a region that declined a spill.
 func (q *query) rendezvous(l *List) (won Region, moved bool) {
-	var best, missed score
+	var best, missed, declined score
 	won, moved = NoRegion, false
+	spilled := false
 	for _, w := range l.Split {
 		if w.Weight == 0 {
 			continue
 		}
 		taken := q.takes(w.Region)
-		if !taken && !q.otherTakes(w.Region) {
+		other := !taken && q.otherTakes(w.Region)
+		refused := !taken && q.declined.has(w.Region)
+		if !taken && !other && !refused {
 			continue
 		}
 		b := bid(q.key.sum(q.host, q.client), q.host.salts[w.Region], w.Weight)
-		switch {
-		case taken && (won == NoRegion || b.before(best)):
+		if taken && (won == NoRegion || b.before(best)) {
 			best, won = b, w.Region
-		case !taken && (!moved || b.before(missed)):
+		}
+		if other && (!moved || b.before(missed)) {
 			missed, moved = b, true
 		}
+		if refused && (!spilled || b.before(declined)) {
+			declined, spilled = b, true
+		}
 	}
-	return won, moved && (won == NoRegion || missed.before(best))
+	if won != NoRegion {
+		q.spilled = spilled && declined.before(best)
+		moved = moved && missed.before(best)
+	}
+	return won, moved
 }
 
 // drawn is the next in turn among the weighted regions of a split. While some are
@@ -143,7 +233,11 @@ func (q *query) drawn(l *List) (Region, bool) {
 			turn := &q.host.listTurns[q.family][q.client.List]
 			q.first, q.drew = q.inTurn(&sp.draws, turn), true
 		}
-		for i := q.first; i >= 0; i = q.another(sp) {
+		i := q.first
+		if q.trickled != NoRegion {
+			i = q.another(sp)
+		}
+		for ; i >= 0; i = q.another(sp) {
 			if q.takes(sp.regions[i]) {
 				return sp.regions[i], false
 			}

@@ -56,7 +56,7 @@ func outcome(h *Host, d Decision) string {
 		}
 	}
 	if d.Answer != nil {
-		words = append(words, join(d.Answer.Addrs))
+		words = append(words, d.Answer.Name+join(d.Answer.Addrs))
 	}
 	if d.FamilyMoved {
 		words = append(words, "moved")
@@ -109,7 +109,7 @@ func TestLastResort(t *testing.T) {
 				cfg.Lists = []List{*tt.list}
 			}
 			h := mustHost(t, cfg)
-			d := h.Decide(h.NewSnapshot(states(&cfg, tt.states)), nthClient(1), V4, nil)
+			d := h.Decide(h.NewSnapshot(states(&cfg, tt.states), nil), nthClient(1), V4, nil)
 			if got := outcome(h, d); got != tt.want {
 				t.Errorf("%s; want %s", got, tt.want)
 			}
@@ -148,7 +148,7 @@ func TestFamilies(t *testing.T) {
 			cfg := two(tt.pools)
 			cfg.Families = tt.rule
 			h := mustHost(t, cfg)
-			s := h.NewSnapshot(states(&cfg, tt.states))
+			s := h.NewSnapshot(states(&cfg, tt.states), nil)
 			for f, want := range []string{tt.v4, tt.v6} {
 				d := h.Decide(s, nthClient(1), Family(f), nil)
 				if got := outcome(h, d); got != want {
@@ -168,7 +168,7 @@ func TestFamiliesAgree(t *testing.T) {
 		p.Endpoints = append(p.Endpoints, EndpointConfig{randomV6(r), 1})
 	}
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(func(r Region, _ int) EndpointState { return down(1)(r, 0) })
+	s := h.NewSnapshot(func(r Region, _ int) EndpointState { return down(1)(r, 0) }, nil)
 	for n := range clients {
 		c := nthClient(n)
 		if a, b := h.Decide(s, c, V4, nil), h.Decide(s, c, V6, nil); a.Region != b.Region || b.FamilyMoved {
@@ -183,7 +183,7 @@ func TestBalancedFamilyMoves(t *testing.T) {
 	cfg.Spread = Balanced
 	cfg.Lists = []List{{Split: []Weighted{{0, 1}}, Order: []Region{1}}}
 	h := mustHost(t, cfg)
-	d := h.Decide(h.NewSnapshot(allUp), nthClient(1), V6, nil)
+	d := h.Decide(h.NewSnapshot(allUp, nil), nthClient(1), V6, nil)
 	if got, want := outcome(h, d), "answer us 2001:db8::1 moved"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
@@ -221,7 +221,7 @@ func TestTTL(t *testing.T) {
 			cfg := two(pools("192.0.2.1 192.0.2.2 192.0.2.3=0", "198.51.100.1"))
 			cfg.TTL, cfg.Floor, cfg.FloorOff = tt.ttl, tt.floor, tt.off
 			h := mustHost(t, cfg)
-			d := h.Decide(h.NewSnapshot(states(&cfg, tt.states)), nthClient(1), V4, nil)
+			d := h.Decide(h.NewSnapshot(states(&cfg, tt.states), nil), nthClient(1), V4, nil)
 			if d.Class != tt.class || d.TTL != tt.want {
 				t.Errorf("class %v, TTL %d; want %v, %d", d.Class, d.TTL, tt.class, tt.want)
 			}
@@ -260,7 +260,7 @@ func TestScope(t *testing.T) {
 			cfg.Spread = tt.spread
 			h := mustHost(t, cfg)
 			var tr Trace
-			d := h.Decide(h.NewSnapshot(allUp), &tt.client, V4, &tr)
+			d := h.Decide(h.NewSnapshot(allUp, nil), &tt.client, V4, &tr)
 			if d.Scope != tt.want || tr.Scope != tt.want || tr.ScopeWhy != tt.why {
 				t.Errorf("scope %d, traced %d for %s; want %d for %s", d.Scope, tr.Scope, tr.ScopeWhy, tt.want, tt.why)
 			}
@@ -268,8 +268,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// Whatever the verdicts are, whoever spills or is held, a client's scope and key
-// stay.
+// Whatever the verdicts are, whoever spills or is held, and whatever levers are
+// moved, a client's scope and key stay.
 func TestStateNeverChangesScopeOrKey(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
@@ -278,12 +278,12 @@ func TestStateNeverChangesScopeOrKey(t *testing.T) {
 		c := randomClient(rng, cfg)
 		for f := range Family(families) {
 			var was Trace
-			h.Decide(h.NewSnapshot(allUp), &c, f, &was)
+			h.Decide(h.NewSnapshot(allUp, nil), &c, f, &was)
 			for range 5 {
 				cfg.SpillBelow, cfg.MaxDown = rng.Float64()*100, rng.Float64()*100
 				h = mustHost(t, cfg)
 				var tr Trace
-				d := h.Decide(h.NewSnapshot(randomState(rng, cfg)), &c, f, &tr)
+				d := h.Decide(h.NewSnapshot(randomState(rng, cfg), randomLevers(rng, cfg)), &c, f, &tr)
 				if d.Scope != was.Scope || !slices.Equal(tr.Key, was.Key) || tr.ScopeWhy != was.ScopeWhy {
 					t.Fatalf("scope %d, key %v; all up: %d, %v", d.Scope, tr.Key, was.Scope, was.Key)
 				}
@@ -299,7 +299,7 @@ func TestDecisionHoldsForItsScope(t *testing.T) {
 		cfg := randomHost(rng)
 		cfg.Spread = Sticky
 		h := mustHost(t, cfg)
-		s := h.NewSnapshot(randomState(rng, cfg))
+		s := h.NewSnapshot(randomState(rng, cfg), nil)
 		c := randomClient(rng, cfg)
 		if c.Source == Transport {
 			continue

@@ -45,9 +45,12 @@ func (d *draws) size(i int) uint64 {
 }
 
 // byHash is the share that a uniform hash falls into.
-func (d *draws) byHash(hash uint64) int {
-	draw, _ := bits.Mul64(hash, d.total())
-	return d.find(draw)
+func (d *draws) byHash(hash uint64) int { return d.find(below(hash, d.total())) }
+
+// below is a uniform 64-bit number brought below total.
+func below(uniform, total uint64) uint64 {
+	draw, _ := bits.Mul64(uniform, total)
+	return draw
 }
 
 // inTurn is the share of the n-th draw. Any total() consecutive n meet every draw

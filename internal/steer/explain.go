@@ -10,9 +10,9 @@ import (
 func (q *query) explain(l *List, d *Decision) []TraceCandidate {
 	resort := d.Outcome != OutcomeAnswer
 	named := resort && q.host.lastResort.Kind == Regions
-	fact := usable
+	need := q.need
 	if resort && q.host.lastResort.Kind == Open {
-		fact = open
+		need = q.snapshot.need(open, q.client.List, q.family)
 	}
 	var list []TraceCandidate
 	seen := make(map[Region]bool)
@@ -21,7 +21,7 @@ func (q *query) explain(l *List, d *Decision) []TraceCandidate {
 			return
 		}
 		seen[r] = true
-		c := q.explainOne(r, fact, d)
+		c := q.explainOne(r, need, d)
 		c.Tier, c.Weight = tier, weight
 		if named && c.Status == statusChosen {
 			c.Status = statusPassed // as a candidate; the last resort names it below
@@ -46,12 +46,12 @@ func (q *query) explain(l *List, d *Decision) []TraceCandidate {
 // explainNamed lists the regions that the last resort names.
 func (q *query) explainNamed(l *List, d *Decision) (list []TraceCandidate) {
 	regions := q.host.lastResort.Regions
-	fact := open
+	need := open.of(q.family)
 	if d.Region != NoRegion && q.snapshot.has(d.Region, usable.of(q.family)) {
-		fact = usable
+		need = usable.of(q.family)
 	}
 	for _, r := range regions {
-		c := q.explainOne(r, fact, d)
+		c := q.explainOne(r, need, d)
 		c.Tier = "last_resort"
 		if !l.allows(r) {
 			c.Status, c.Why = statusPassed, "fenced"
@@ -69,32 +69,42 @@ const (
 	statusPassed = "passed"
 )
 
-// explainOne says what became of region r where the fact was needed.
-func (q *query) explainOne(r Region, fact facts, d *Decision) TraceCandidate {
+// explainOne says what became of region r where one of the needed facts must hold.
+func (q *query) explainOne(r Region, need facts, d *Decision) TraceCandidate {
 	s := q.snapshot
 	spilled := q.spills(r, d)
-	isUsable := s.has(r, usable.of(q.family))
+	state := s.Region(r, q.family)
 	c := TraceCandidate{
 		Region:      q.host.regions[r],
+		Levers:      q.explainLevers(r),
+		Written:     s.pools[q.family][r].written,
 		Endpoints:   q.explainEndpoints(r, d),
-		OtherFamily: (!isUsable || spilled) && q.otherTakes(r),
+		OtherFamily: (!state.Usable || spilled) && q.otherTakes(r),
 	}
-	state := s.Region(r, q.family)
 	if state.Availability < 1 {
 		c.Availability = math.Ceil(state.Availability*1e4) / 1e4
 	}
 	switch {
-	case !isUsable:
+	case !state.Usable:
 		c.Why = q.unusable(r)
-	case state.Held:
-		c.Why = "held"
+	case state.Shared && !s.has(r, q.need):
+		c.Why = "soak"
+	case r == q.trickled:
+		c.Why = "trickled"
 	case spilled:
 		c.Why = "spilled"
+	case state.Shared && d.By != ByShare:
+		c.Why = "alone"
+	case state.Held:
+		c.Why = "held"
 	}
 	switch {
 	case r == d.Region:
 		c.Status = statusChosen
-	case !s.has(r, fact.of(q.family)), spilled && !q.declined.has(d.Region):
+		if d.By == ByShare && c.Why == "soak" {
+			c.Why = ""
+		}
+	case !s.has(r, need), r == q.trickled, spilled && !q.mustServe(r, d):
 		c.Status = statusPassed
 	case slices.Contains(q.inPlay(d), r):
 		c.Status = statusShared
@@ -104,15 +114,44 @@ func (q *query) explainOne(r Region, fact facts, d *Decision) TraceCandidate {
 	return c
 }
 
+// mustServe says whether region r, which doesn't take the client, is in line to
+// serve nevertheless, for nobody does.
+func (q *query) mustServe(r Region, d *Decision) bool {
+	return d.By == ByForced && (q.snapshot.dialled(r) || !q.snapshot.dialled(d.Region))
+}
+
 // spills says whether region r, though usable, doesn't take the client.
 func (q *query) spills(r Region, d *Decision) bool {
 	switch {
-	case d.Outcome != OutcomeAnswer || !q.snapshot.has(r, partial.of(q.family)):
+	case d.Outcome != OutcomeAnswer || !q.snapshot.has(r, partial.of(q.family)) || !q.snapshot.has(r, q.need), r == q.trickled:
 		return false
 	case r == d.Region:
 		return q.declined.has(r) // it serves because no candidate takes the client
 	}
 	return !q.admits(r)
+}
+
+// explainLevers lists the levers that are moved and bear on region r.
+func (q *query) explainLevers(r Region) (list []TraceLever) {
+	if q.snapshot.levers == nil {
+		return nil
+	}
+	l := &q.snapshot.levers[r]
+	add := func(moved bool, lever string, part float64, why string) {
+		if moved {
+			list = append(list, TraceLever{lever, part, why})
+		}
+	}
+	admission, share := l.admits(q.client.List), l.Share
+	if !l.carries(&q.host.lists[q.client.List]) {
+		share = 0
+	}
+	add(l.Dial < 1, "dial", l.Dial, l.Why.Dial)
+	add(l.Ramp < 1, "ramp", l.Ramp, l.Why.Ramp)
+	add(admission < 1, "admission", admission, l.Why.Admission)
+	add(l.Shared, "share", share, l.Why.Share)
+	add(l.Trickle > 0, "trickle", l.Trickle, l.Why.Trickle)
+	return list
 }
 
 // unusable says in one word why region r is not usable for the query's family.
@@ -126,10 +165,8 @@ func (q *query) unusable(r Region) string {
 	case !q.snapshot.has(r, open.of(q.family)):
 		return "drained"
 	}
-	for _, e := range p.byFamily[q.family] {
-		if q.snapshot.states[r][e.index].Verdict.alive() {
-			return "min_healthy"
-		}
+	if q.snapshot.pools[q.family][r].healthy > 0 {
+		return "min_healthy"
 	}
 	return "down"
 }
@@ -141,12 +178,13 @@ func (q *query) explainEndpoints(r Region, d *Decision) (list []TraceEndpoint) {
 		return nil
 	}
 	for i, e := range p.endpoints {
-		if familyOf(e.addr) != q.family {
+		if familyOf(e.addr) != q.family && p.name == "" {
 			continue
 		}
-		st := q.snapshot.states[r][i]
+		st := &q.snapshot.states[r][i]
+		written := q.snapshot.pools[q.family][r].written
 		list = append(list, TraceEndpoint{
-			Addr: e.addr, Weight: e.weight, Verdict: st.Verdict.String(), Streak: st.Streak, Reason: st.Reason,
+			Addr: e.addr, Weight: uint32(e.weighed(st, written)), Weighed: st.Weighed && !written, Verdict: st.Verdict.String(), Streak: st.Streak, Reason: st.Reason,
 			Answered: r == d.Region && slices.Contains(d.Answer.Addrs, e.addr),
 		})
 	}
@@ -193,15 +231,11 @@ func (q *query) inPlay(d *Decision) []Region {
 }
 
 // shares is the distribution of answers of spread Balanced: exact, or in
-// millionths where a candidate spills.
-func (q *query) shares(l *List, d *Decision) (shares []TraceShare) {
-	if parts := q.spillParts(l, d); parts != nil {
-		for _, p := range parts {
-			if n := uint64(math.Round(p.part * 1e6)); n > 0 {
-				shares = q.poolShares(shares, p.region, n, 1e6)
-			}
-		}
-		return shares
+// millionths where a candidate spills or a lever is moved.
+func (q *query) shares(d *Decision) (shares []TraceShare) {
+	l := &q.host.lists[q.client.List]
+	if d.Outcome == OutcomeAnswer && (q.snapshot.levers != nil || q.snapshot.any(l, partial.of(q.family))) {
+		return q.flowShares()
 	}
 	regions := q.inPlay(d)
 	if regions == nil {
@@ -210,6 +244,22 @@ func (q *query) shares(l *List, d *Decision) (shares []TraceShare) {
 	sp := &q.snapshot.splits[q.family][q.client.List]
 	for i, r := range regions {
 		shares = q.poolShares(shares, r, sp.size(i), sp.total())
+	}
+	return shares
+}
+
+// flowShares is the flow in millionths.
+func (q *query) flowShares() (shares []TraceShare) {
+	const of = 1e6
+	millionths := func(part float64) uint64 { return uint64(math.Round(max(part, 0) * of)) }
+	fl := q.host.flow(q.snapshot, q.client.List, q.family)
+	for r := range fl.regions {
+		if n := millionths(fl.regions[r] - fl.shed[r]); n > 0 {
+			shares = q.poolShares(shares, Region(r), n, of)
+		}
+		if n := millionths(fl.shed[r]); n > 0 {
+			shares = append(shares, newShare(q.host.regions[r], q.snapshot.shed, n, of))
+		}
 	}
 	return shares
 }
@@ -237,5 +287,5 @@ func (q *query) poolShares(shares []TraceShare, r Region, part, of uint64) []Tra
 // newShare makes a share with its fraction in lowest terms.
 func newShare(region string, a *Answer, part, of uint64) TraceShare {
 	g := gcd(part, of)
-	return TraceShare{region, a.Addrs, part / g, of / g}
+	return TraceShare{region, a.Addrs, a.Name, part / g, of / g}
 }

@@ -19,6 +19,9 @@ const (
 	purposeEndpoint  = "endpoint"  // choice of one endpoint; name: its 16 address bytes
 	purposeAnswers   = "answers"   // choice of a set of endpoints; name: the region
 	purposeAdmission = "admission" // whether a region takes the client; name: the region
+	purposeShare     = "share"     // whether a soak's share has the client; name: the region
+	purposeTrickle   = "trickle"   // whether a region hands the client on; name: the region
+	purposeShed      = "shed"      // whether a region sheds the client; name: the region
 )
 
 // salt is what is mixed into a key for one purpose and name.

@@ -95,7 +95,7 @@ func TestGoldenChoices(t *testing.T) {
 		cfg.Spread = tt.spread
 		h := mustHost(t, cfg)
 		c := &Client{Addr: addr(tt.client), Bits: tt.bits, Source: tt.source, Transport: addr(tt.transport), Block: 12}
-		d := h.Decide(h.NewSnapshot(allUp), c, V4, nil)
+		d := h.Decide(h.NewSnapshot(allUp, nil), c, V4, nil)
 		if got := h.regionName(d.Region) + " " + join(d.Answer.Addrs); got != tt.want {
 			t.Errorf("%s/%d by %s from %s, %s: %s; want %s", tt.client, tt.bits, tt.source, tt.transport, tt.spread, got, tt.want)
 		}

@@ -12,65 +12,99 @@ import (
 type poolState struct {
 	selector
 	streak bool
-	// admission is the threshold below which the hash of a client must lie to be
-	// taken, where the pool is partial.
-	admission uint64
+	// availability is the part of its clients that the pool takes for its health;
+	// taken is that with the region's dial and ramp.
+	availability, taken threshold
 	// counted and healthy are the weights of what is not drained, and of what of
 	// it is alive.
 	counted, healthy uint64
 	failed           bool  // it would be usable if those down were up
 	since            int64 // when the last of those down failed
+	written          bool  // live weights were all 0, and the configured ones hold
 }
 
 // assess makes the state of a pool for one family and what is true of it.
 func (h *Host) assess(b *batch, p *pool, f Family, states []EndpointState) (ps poolState, known facts) {
-	var alive, left []*endpoint
-	full := uint64(0)
+	ps.availability = everybody
+	ps.written = p.allZero(f, states)
+	alive, left, full := 0, 0, uint64(0)
 	for _, e := range p.byFamily[f] {
+		st := &states[e.index]
+		weight := e.weighed(st, ps.written)
+		if weight == 0 {
+			continue
+		}
 		known |= present.of(f)
-		st := states[e.index]
 		if st.Verdict == Drained {
 			continue
 		}
 		known |= open.of(f)
-		left = append(left, e)
-		ps.counted += uint64(e.weight)
+		left++
+		ps.counted += weight
 		ps.streak = ps.streak || st.Streak
 		switch st.Verdict {
 		case Down:
 			ps.since = max(ps.since, st.Since)
 			continue
 		case Full:
-			full += uint64(e.weight)
+			full += weight
 		}
-		alive = append(alive, e)
-		ps.healthy += uint64(e.weight)
+		alive++
+		ps.healthy += weight
 	}
-	if !p.enough(len(alive), ps.healthy, ps.counted) {
-		ps.failed = p.enough(len(left), ps.counted, ps.counted)
-		ps.selector = newSelector(b, left, weightsOf(left), p.answers, h.spread, p.salt)
-		return ps, known
+	worst := Full
+	if p.enough(alive, ps.healthy, ps.counted) {
+		known |= usable.of(f)
+		ps.availability = h.availability(ps.healthy, full, ps.counted)
+	} else {
+		ps.failed = p.enough(left, ps.counted, ps.counted)
+		worst = Down
 	}
-	known |= usable.of(f)
-	whole := false
-	if ps.admission, whole = h.admission(ps.healthy, full, ps.counted); !whole {
-		known |= partial.of(f)
-	}
-	weights := weightsOf(alive)
-	if full > 0 && full < ps.healthy {
-		favourUp(weights, alive, states)
-	}
-	ps.selector = newSelector(b, alive, weights, p.answers, h.spread, p.salt)
+	favour := worst == Full && full > 0 && full < ps.healthy
+	ps.selector = h.selector(b, p, f, states, ps.written, worst, favour)
 	return ps, known
 }
 
-// favourUp doubles the weights of the endpoints that are not full.
-func favourUp(weights []uint64, alive []*endpoint, states []EndpointState) {
-	for i, e := range alive {
-		if states[e.index].Verdict == Up {
-			weights[i] *= 2
+// selector chooses from the endpoints of a pool that are no worse than a verdict,
+// by the weights that hold, or, to favour them, by twice that for those that are up.
+func (h *Host) selector(b *batch, p *pool, f Family, states []EndpointState, written bool, worst Verdict, favour bool) selector {
+	endpoints := make([]*endpoint, 0, len(p.byFamily[f]))
+	weights := make([]uint64, 0, len(p.byFamily[f]))
+	for _, e := range p.byFamily[f] {
+		st := &states[e.index]
+		weight := e.weighed(st, written)
+		if weight == 0 || st.Verdict > worst {
+			continue
 		}
+		if favour && st.Verdict == Up {
+			weight *= 2
+		}
+		endpoints, weights = append(endpoints, e), append(weights, weight)
 	}
+	if p.name != "" && len(endpoints) > 0 {
+		return selector{answers: []*Answer{b.named(p.name)}}
+	}
+	return newSelector(b, endpoints, weights, p.answers, h.spread, p.salt)
+}
+
+// allZero says whether live weights leave a family of the pool none at all.
+func (p *pool) allZero(f Family, states []EndpointState) bool {
+	live := false
+	for _, e := range p.byFamily[f] {
+		if e.weighed(&states[e.index], false) > 0 {
+			return false
+		}
+		live = live || states[e.index].Weighed
+	}
+	return live
+}
+
+// weighed is the endpoint's weight: the live one, if there is one, or as written.
+func (e *endpoint) weighed(st *EndpointState, written bool) uint64 {
+	if st.Weighed && !written {
+		return uint64(min(st.Weight, MaxWeight))
+	}
+	return uint64(e.weight)
 }
 
 // enough says whether so many endpoints, healthy of the weight that counts, make
@@ -82,23 +116,22 @@ func (p *pool) enough(n int, healthy, counted uint64) bool {
 	return healthy*10000 >= p.minPct*counted
 }
 
-// admission is the part of its clients that a usable pool takes, as a threshold
-// for hashes:
+// availability is the part of its clients that a usable pool takes for its health:
 //
 //	min(1, healthy/counted/SpillBelow) x (1 - full/(2 healthy))
 //
 // The first factor lets an ailing pool overflow before it is gone; the second is
 // the half that full endpoints give up. A whole pool takes everybody.
-func (h *Host) admission(healthy, full, counted uint64) (threshold uint64, whole bool) {
+func (h *Host) availability(healthy, full, counted uint64) threshold {
 	part, of := 2*healthy-full, 2*healthy
 	if 10000*healthy < h.spillBelow*counted {
 		part, of = 10000*part, 2*h.spillBelow*counted // healthy cancels out
 	}
 	if part >= of {
-		return 0, true
+		return everybody
 	}
-	threshold, _ = bits.Div64(part, 0, of)
-	return threshold, false
+	t, _ := bits.Div64(part, 0, of)
+	return threshold(t)
 }
 
 // keepUp keeps those regions in service that health has taken out beyond MaxDown.
@@ -149,11 +182,4 @@ func (h *Host) failedAt(s *Snapshot, r Region) (at int64) {
 		}
 	}
 	return at
-}
-
-func weightsOf(endpoints []*endpoint) (weights []uint64) {
-	for _, e := range endpoints {
-		weights = append(weights, uint64(e.weight))
-	}
-	return weights
 }

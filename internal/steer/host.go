@@ -9,7 +9,8 @@ import (
 )
 
 // EndpointConfig is one endpoint of a pool. Weight is relative to the pool's
-// other endpoints, 0..MaxWeight; an endpoint of weight 0 is never answered.
+// other endpoints, 0..MaxWeight; an endpoint of weight 0 is never answered, and
+// counts for nothing, unless [EndpointState] gives it another.
 type EndpointConfig struct {
 	Addr   netip.Addr
 	Weight uint32
@@ -19,6 +20,11 @@ type EndpointConfig struct {
 // number here is taken for IPv4 and IPv6 each.
 type PoolConfig struct {
 	Endpoints []EndpointConfig
+	// Name, fully qualified and in lower case, is answered instead of addresses, as
+	// a CNAME. Such a pool offers both families; its endpoints only say whether it
+	// is usable, and here families do mix: any that is alive counts for both, so
+	// that A and AAAA never part.
+	Name string
 	// Answers is how many endpoints one answer holds; 0 is all.
 	Answers int
 	// MinHealthy is how many endpoints must be alive for the pool to be usable; 0
@@ -48,7 +54,15 @@ type HostConfig struct {
 	// service, 0..100 percent in hundredths, rounded down. Of more, those that
 	// failed last stay in service. 100: no limit.
 	MaxDown float64
-	TTL     uint32 // seconds
+	// Unresolved: some name that endpoints come from has never been resolved, so that
+	// nobody can say which families there are. Whatever Families allows counts as
+	// offered, and without a candidate a decision fails instead of denying a type.
+	Unresolved bool
+	// Shed is a name, fully qualified and in lower case, that those clients are
+	// sent to, as a CNAME, whom a region declines because of [Levers].Admission
+	// alone. Empty: they go to the next candidate.
+	Shed string
+	TTL  uint32 // seconds
 	// Floor is the least TTL in seconds; above TTL it is taken as TTL. With
 	// FloorOff every answer has the full TTL.
 	Floor    uint32
@@ -73,6 +87,7 @@ type Host struct {
 	lastResort LastResort
 	spillBelow uint64    // hundredths of a percent
 	maxDown    int       // regions
+	shed       string    // a name; empty: none
 	ttl        [3]uint32 // by TTLClass
 	answers    answers
 	// Counters of spread Balanced, by Family and then by list id or Region. One
@@ -80,12 +95,17 @@ type Host struct {
 	listTurns, poolTurns [families][]atomic.Uint64
 	// spillTurns count the clients that a region which spills was asked to take.
 	spillTurns [families][spillStages][]atomic.Uint64
+	// leverSalts and leverTurns are what a client's points for levers come from.
+	leverSalts [leverKinds][]uint64 // by Region
+	leverTurns [families][leverKinds][]atomic.Uint64
 }
 
 // pool is the static part of a pool.
 type pool struct {
-	endpoints  []endpoint // as configured
-	byFamily   [families][]*endpoint
+	endpoints  []endpoint            // as configured
+	byFamily   [families][]*endpoint // by address; all of them where the pool has a name
+	offers     [families]bool        // some endpoint of the family has a weight as configured
+	name       string                // answered instead of addresses; empty: none
 	answers    int
 	minHealthy int
 	minPct     uint64 // hundredths of a percent; 0: minHealthy counts
@@ -114,28 +134,41 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		grain:      cfg.Grain,
 		lastResort: cfg.LastResort,
 		spillBelow: hundredths(cfg.SpillBelow),
+		shed:       cfg.Shed,
 		ttl:        ttls(&cfg),
 		answers:    answers{prepare: cfg.Prepare},
 	}
 	for r, name := range cfg.Regions {
 		h.salts = append(h.salts, salt(purposeRegion, name))
 		h.admissions = append(h.admissions, salt(purposeAdmission, name))
+		for kind, purpose := range [leverKinds]string{purposeShare, purposeTrickle, purposeShed} {
+			h.leverSalts[kind] = append(h.leverSalts[kind], salt(purpose, name))
+		}
 		h.pools = append(h.pools, newPool(cfg.Pools[r], name))
 	}
 	for f := range Family(families) {
-		h.offers[f] = cfg.Families.allows(f) && slices.ContainsFunc(h.pools, func(p *pool) bool {
-			return p != nil && len(p.byFamily[f]) > 0
-		})
+		h.offers[f] = cfg.Families.allows(f) && (cfg.Unresolved || slices.ContainsFunc(h.pools, func(p *pool) bool {
+			return p != nil && p.offers[f]
+		}))
 		if h.spread == Balanced {
-			h.listTurns[f] = make([]atomic.Uint64, len(h.lists))
-			h.poolTurns[f] = make([]atomic.Uint64, len(h.pools))
-			for stage := range h.spillTurns[f] {
-				h.spillTurns[f][stage] = make([]atomic.Uint64, len(h.pools))
-			}
+			h.makeTurns(f)
 		}
 	}
 	h.maxDown = h.counted() * int(hundredths(cfg.MaxDown)) / 10000
 	return h, nil
+}
+
+// makeTurns makes the counters of spread Balanced for one family.
+func (h *Host) makeTurns(f Family) {
+	h.listTurns[f] = make([]atomic.Uint64, len(h.lists))
+	h.poolTurns[f] = make([]atomic.Uint64, len(h.pools))
+	for stage := range h.spillTurns[f] {
+		h.spillTurns[f][stage] = make([]atomic.Uint64, len(h.pools))
+	}
+	for kind := range h.leverTurns[f] {
+		h.leverTurns[f][kind] = make([]atomic.Uint64, len(h.pools))
+	}
+	h.leverTurns[f][leverShare] = make([]atomic.Uint64, len(h.lists)*spillStages)
 }
 
 // hundredths is a percentage in hundredths of a percent.
@@ -144,7 +177,7 @@ func hundredths(percent float64) uint64 { return uint64(math.Round(percent * 100
 // counted is the number of regions that have something to offer.
 func (h *Host) counted() (n int) {
 	for _, p := range h.pools {
-		if p != nil && (h.offers[V4] && len(p.byFamily[V4]) > 0 || h.offers[V6] && len(p.byFamily[V6]) > 0) {
+		if p != nil && (h.offers[V4] && p.offers[V4] || h.offers[V6] && p.offers[V6]) {
 			n++
 		}
 	}
@@ -167,6 +200,7 @@ func newPool(cfg *PoolConfig, region string) *pool {
 	}
 	p := &pool{
 		endpoints:  make([]endpoint, len(cfg.Endpoints)),
+		name:       cfg.Name,
 		answers:    cfg.Answers,
 		minHealthy: max(1, cfg.MinHealthy),
 		minPct:     hundredths(cfg.MinHealthyPct),
@@ -174,9 +208,11 @@ func newPool(cfg *PoolConfig, region string) *pool {
 	}
 	for i, e := range cfg.Endpoints {
 		p.endpoints[i] = endpoint{i, e.Addr, e.Weight, endpointSalt(e.Addr)}
-		if e.Weight > 0 {
-			f := familyOf(e.Addr)
-			p.byFamily[f] = append(p.byFamily[f], &p.endpoints[i])
+		for f := range Family(families) {
+			if f == familyOf(e.Addr) || p.name != "" {
+				p.byFamily[f] = append(p.byFamily[f], &p.endpoints[i])
+				p.offers[f] = p.offers[f] || e.Weight > 0
+			}
 		}
 	}
 	for _, es := range p.byFamily {
@@ -190,15 +226,19 @@ func newPool(cfg *PoolConfig, region string) *pool {
 func (h *Host) Offers(f Family) bool { return h.offers[f] }
 
 // MaxSets is the greatest number of distinct answers that one snapshot can give,
-// over both families: what a cache of signatures must hold for each TTL class.
+// over both families and whatever weights are set live: what a cache of signatures
+// must hold for each TTL class. A name counts once.
 func (h *Host) MaxSets() int {
 	sets := 0
+	names := make(map[string]bool)
 	for f := range Family(families) {
 		if !h.offers[f] {
 			continue
 		}
 		for _, p := range h.pools {
-			if p != nil {
+			if p != nil && p.name != "" {
+				names[p.name] = true
+			} else if p != nil {
 				sets += p.maxSets(f)
 			}
 		}
@@ -206,10 +246,13 @@ func (h *Host) MaxSets() int {
 			sets++
 		}
 	}
-	return sets
+	if h.shed != "" {
+		names[h.shed] = true
+	}
+	return sets + len(names)
 }
 
-// maxSets is MaxSets of one pool and family.
+// maxSets is MaxSets of one pool of addresses and family.
 func (p *pool) maxSets(f Family) int {
 	m := len(p.byFamily[f])
 	if p.answers == 0 || p.answers >= m {

@@ -35,6 +35,10 @@ func TestNewHostRefuses(t *testing.T) {
 		{"spill below", func(c *HostConfig) { c.SpillBelow = 100.1 }, "spill below 100.1, max down 100; expected 0..100"},
 		{"max down", func(c *HostConfig) { c.MaxDown = math.NaN() }, "max down NaN"},
 		{"grain", func(c *HostConfig) { c.Grain = [2]int{33, 32} }, "grain 33 32"},
+		{"name without its final dot", func(c *HostConfig) { c.Pools[1].Name = "lb.example" }, `pool us: name "lb.example"; expected a fully qualified`},
+		{"name without endpoints", func(c *HostConfig) { c.Pools[1] = &PoolConfig{Name: "lb.example."} }, "pool us: no endpoint with a weight"},
+		{"shed name with a space", func(c *HostConfig) { c.Shed = "a b." }, `shed: name "a b."`},
+		{"shed name too long", func(c *HostConfig) { c.Shed = strings.Repeat("a.", 128) }, "shed: name"},
 		{"last resort region", func(c *HostConfig) { c.LastResort.Regions = []Region{2} }, "last resort: region 2"},
 		{"last resort address", func(c *HostConfig) { c.LastResort.Addresses = make([]netip.Addr, 1) }, "last resort: address"},
 	}
@@ -77,7 +81,7 @@ func TestMinHealthy(t *testing.T) {
 				}
 				return EndpointState{}
 			}
-			if got := h.regionName(h.Decide(h.NewSnapshot(state), nthClient(1), V4, nil).Region); got != tt.want {
+			if got := h.regionName(h.Decide(h.NewSnapshot(state, nil), nthClient(1), V4, nil).Region); got != tt.want {
 				t.Errorf("region %s; want %s", got, tt.want)
 			}
 		})
@@ -90,15 +94,15 @@ func TestAnswersAreInternedAndPrepared(t *testing.T) {
 	cfg.Prepare = func(a *Answer) any { prepared++; return join(a.Addrs) }
 	h := mustHost(t, cfg)
 	decide := func(s *Snapshot) *Answer { return h.Decide(s, nthClient(1), V4, nil).Answer }
-	first := decide(h.NewSnapshot(allUp))
+	first := decide(h.NewSnapshot(allUp, nil))
 	if prepared != 1 || first.Prepared != "192.0.2.1 192.0.2.2" {
 		t.Fatalf("prepared %d answers, the first as %v", prepared, first.Prepared)
 	}
-	usDown := h.NewSnapshot(func(r Region, _ int) EndpointState { return down(1)(r, 0) })
+	usDown := h.NewSnapshot(func(r Region, _ int) EndpointState { return down(1)(r, 0) }, nil)
 	if again := decide(usDown); again != first || prepared != 1 {
 		t.Errorf("the same set is another Answer in the next snapshot, %d prepared", prepared)
 	}
-	h.NewSnapshot(down(0)) // only 192.0.2.1 of eu is up: sets of one and of two
+	h.NewSnapshot(down(0), nil) // only 192.0.2.1 of eu is up: sets of one and of two
 	if prepared != 2 {
 		t.Errorf("%d prepared; want 2", prepared)
 	}
@@ -112,9 +116,9 @@ func TestMaxSets(t *testing.T) {
 		sets := make(map[*Answer]bool)
 		cfg.Prepare = func(a *Answer) any { sets[a] = true; return nil }
 		h := mustHost(t, cfg)
-		h.NewSnapshot(randomState(rng, cfg))
+		h.NewSnapshot(randomState(rng, cfg), randomLevers(rng, cfg))
 		for a := range sets {
-			if !h.Offers(a.Family) {
+			if a.Name == "" && !h.Offers(a.Family) {
 				delete(sets, a)
 			}
 		}
@@ -127,12 +131,12 @@ func TestMaxSets(t *testing.T) {
 func TestSnapshotsWhileDeciding(t *testing.T) {
 	cfg := poolHost(Sticky, 1, 1, 2, 3)
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for n := range 300 {
-				h.NewSnapshot(down(n % 4))
+				h.NewSnapshot(down(n%4), nil)
 				if h.Decide(s, nthClient(n), V4, nil).Answer == nil {
 					t.Error("no answer")
 				}

@@ -45,7 +45,7 @@ func TestMaxDown(t *testing.T) {
 			cfg := orderHost(Sticky, 50, 1, 1, 1, 1)
 			cfg.MaxDown = tt.maxDown
 			h := mustHost(t, cfg)
-			s := h.NewSnapshot(failed(strings.Fields(tt.states)...))
+			s := h.NewSnapshot(failed(strings.Fields(tt.states)...), nil)
 			var got []string
 			for r, name := range cfg.Regions {
 				st := s.Region(Region(r), V4)
@@ -87,7 +87,7 @@ func TestMaxDownOfFamilies(t *testing.T) {
 			for _, a := range strings.Fields(tt.down) {
 				words[a] = isDown
 			}
-			s := h.NewSnapshot(states(&cfg, words))
+			s := h.NewSnapshot(states(&cfg, words), nil)
 			for f, want := range []string{tt.v4, tt.v6} {
 				if got := outcome(h, h.Decide(s, nthClient(1), Family(f), nil)); got != want {
 					t.Errorf("%v: %s; want %s", Family(f), got, want)
@@ -106,7 +106,7 @@ func TestMaxDownKeepsMinHealthy(t *testing.T) {
 	cfg.MaxDown, cfg.Pools[0].MinHealthy = 0, 2
 	h := mustHost(t, cfg)
 	for states, want := range map[string]int{"udd": 1, "uod": 1, "ood": 0, "uoo": 0} {
-		if s := h.NewSnapshot(words(states, "u")); s.Held() != want || s.Region(0, V4).Usable != (want == 1) {
+		if s := h.NewSnapshot(words(states, "u"), nil); s.Held() != want || s.Region(0, V4).Usable != (want == 1) {
 			t.Errorf("%s: held %d; want %d", states, s.Held(), want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestLists(t *testing.T) {
 	}
 	h := mustHost(t, cfg)
 	for states, want := range map[string]int{"u u u": 2, "d u u": 3, "u d u": 2, "d d u": 2, "d d d": 0, "u d d": 2} {
-		s := h.NewSnapshot(words(strings.Fields(states)...))
+		s := h.NewSnapshot(words(strings.Fields(states)...), nil)
 		without := map[string]int{"u d u": 1, "d d u": 2, "d d d": 4, "u d d": 2}[states]
 		if none, one := h.Lists(s, V4); one != want || none != without {
 			t.Errorf("%s: %d lists without a candidate and %d with one; want %d and %d", states, none, one, without, want)
@@ -159,7 +159,7 @@ func TestTraceOfSpill(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := mustHost(t, cfg)
-			s := h.NewSnapshot(words(tt.states...))
+			s := h.NewSnapshot(words(tt.states...), nil)
 			seen := map[string]bool{}
 			var tr Trace
 			for n := range 500 {

@@ -10,8 +10,14 @@ import (
 )
 
 func TestDecideFollowsModel(t *testing.T) {
-	for seed := range uint64(6000) {
-		compareWithModel(t, seed)
+	by := make(map[By]int)
+	for seed := range uint64(3000) {
+		compare(t, seed, by)
+	}
+	for b := ByNone; b <= ByForced; b++ {
+		if by[b] < 100 {
+			t.Errorf("%d decisions by %q; too few to trust the comparison", by[b], b)
+		}
 	}
 }
 
@@ -22,14 +28,18 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(compareWithModel)
 }
 
-// compareWithModel compares decisions and their traces on one random host.
-func compareWithModel(t *testing.T, seed uint64) {
+func compareWithModel(t *testing.T, seed uint64) { compare(t, seed, make(map[By]int)) }
+
+// compare compares decisions and their traces on one random host, and counts what
+// decided.
+func compare(t *testing.T, seed uint64, by map[By]int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	cfg := randomHost(rng)
 	h := mustHost(t, cfg)
 	state := randomState(rng, cfg)
-	s := h.NewSnapshot(state)
-	m := newModel(cfg, state)
+	levers := randomLevers(rng, cfg)
+	s := h.NewSnapshot(state, levers)
+	m := newModel(cfg, state, levers)
 	if s.Held() != len(m.kept) {
 		t.Fatalf("seed %d: %d regions held; want %d", seed, s.Held(), len(m.kept))
 	}
@@ -39,12 +49,14 @@ func compareWithModel(t *testing.T, seed uint64) {
 			m.c, m.f = c, f
 			want := m.decide()
 			got := h.Decide(s, &c, f, nil)
+			by[got.By]++
 			var addrs []netip.Addr
+			name := ""
 			if got.Answer != nil {
-				addrs = got.Answer.Addrs
+				addrs, name = got.Answer.Addrs, got.Answer.Name
 			}
-			is := modelDecision{got.Outcome, got.Region, addrs, got.Class, got.Scope, got.Reason, got.FamilyMoved}
-			if is.outcome != want.outcome || is.region != want.region || is.class != want.class || is.scope != want.scope ||
+			is := modelDecision{got.Outcome, got.Region, addrs, name, got.By, got.Class, got.Scope, got.Reason, got.FamilyMoved}
+			if got.Shed != (got.By == ByShed) || is.name != want.name || is.by != want.by || is.outcome != want.outcome || is.region != want.region || is.class != want.class || is.scope != want.scope ||
 				is.reason != want.reason || is.moved != want.moved || !slices.Equal(is.addrs, want.addrs) {
 				t.Fatalf("seed %d, %v %+v:\n got %+v\nwant %+v\nhost %+v", seed, f, c, is, want, cfg)
 			}
@@ -79,18 +91,22 @@ func checkTrace(t *testing.T, seed uint64, h *Host, m *model, d Decision, tr *Tr
 			}
 		}
 		r := Region(slices.Index(m.cfg.Regions, c.Region))
-		if c.Tier != "last_resort" && (c.Why == "spilled") != (m.usable(r, m.f) && !m.takes(r, m.f)) {
+		spilled := m.candidate(r, m.f, m.usable) && !m.takes(r, m.f)
+		if c.Tier != "last_resort" && c.Why != "trickled" && (c.Why == "spilled") != spilled {
 			t.Fatalf("seed %d: %s is %q", seed, c.Region, c.Why)
 		}
+		if m.cfg.Pools[r] != nil {
+			checkLevers(t, m.levers(r), &c)
+		}
 		if m.usable(r, m.f) {
-			if want, _ := m.part(r, m.f).Float64(); (c.Availability > 0) != (want < 1) || c.Availability > 0 && math.Abs(c.Availability-want) > 1e-4 {
+			if want, _ := m.available(r, m.f).Float64(); (c.Availability > 0) != (want < 1) || c.Availability > 0 && math.Abs(c.Availability-want) > 1e-4 {
 				t.Fatalf("seed %d: %s has availability %v; want %v", seed, c.Region, c.Availability, want)
 			}
 		}
 		if c.Status == statusPassed && c.Why == "" {
 			t.Fatalf("seed %d: %s passed over without a reason", seed, c.Region)
 		}
-		if c.Status == statusNext && chosen == 0 {
+		if c.Status == statusNext && chosen == 0 && d.By != ByShare && d.By != ByTrickle {
 			t.Fatalf("seed %d: %s is next before anything was chosen", seed, c.Region)
 		}
 	}
@@ -104,5 +120,20 @@ func checkTrace(t *testing.T, seed uint64, h *Host, m *model, d Decision, tr *Tr
 	}
 	if (chosen == 1) != (d.Region != NoRegion) {
 		t.Fatalf("seed %d: %d chosen in the trace, region %v", seed, chosen, d.Region)
+	}
+}
+
+// checkLevers holds a candidate's levers to those that are moved.
+func checkLevers(t *testing.T, l Levers, c *TraceCandidate) {
+	t.Helper()
+	parts := make(map[string]float64)
+	for _, x := range c.Levers {
+		parts[x.Lever] = x.Part
+	}
+	_, shared := parts["share"]
+	dial, dialled := parts["dial"]
+	trickle, trickles := parts["trickle"]
+	if shared != l.Shared || dialled != (l.Dial < 1) || dialled && dial != l.Dial || trickles != (l.Trickle > 0) || trickle != l.Trickle {
+		t.Fatalf("%s has levers %+v; want %+v", c.Region, c.Levers, l)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 func (m *model) usable(r Region, f Family) bool {
@@ -39,7 +37,7 @@ func (m *model) held() (held []Region) {
 		there, failed, healthy := false, false, false
 		for _, f := range []Family{V4, V6} {
 			if m.offered(f) {
-				there = there || len(m.members(r, f, Up, Full, Down, Drained)) > 0
+				there = there || m.written(r, f)
 				failed = failed || m.fails(r, f)
 				healthy = healthy || m.healthy(r, f, Up, Full)
 			}
@@ -66,26 +64,22 @@ func (m *model) held() (held []Region) {
 }
 
 func (m *model) failedAt(r Region) (at int64) {
-	for i, e := range m.cfg.Pools[r].Endpoints {
-		if st := m.state(r, i); st.Verdict == Down && e.Weight > 0 && m.offered(familyOf(e.Addr)) {
-			at = max(at, st.Since)
+	for _, f := range []Family{V4, V6} {
+		if !m.offered(f) {
+			continue
+		}
+		weights := m.weights(r, f)
+		for i := range weights {
+			if st := m.state(r, i); st.Verdict == Down && weights[i] > 0 {
+				at = max(at, st.Since)
+			}
 		}
 	}
 	return at
 }
 
-// takes says whether a region takes the client for family f.
-func (m *model) takes(r Region, f Family) bool {
-	if !m.usable(r, f) {
-		return false
-	}
-	hash := salted(m.keyHash(), xxhash.Sum64String("admission"+m.cfg.Regions[r]))
-	place := new(big.Rat).SetFrac(new(big.Int).SetUint64(hash), new(big.Int).Lsh(big.NewInt(1), 64))
-	return place.Cmp(m.part(r, f)) < 0
-}
-
-// part is the part of the clients that a usable region takes.
-func (m *model) part(r Region, f Family) *big.Rat {
+// available is the part of the clients that a usable region takes for its health.
+func (m *model) available(r Region, f Family) *big.Rat {
 	one := big.NewRat(1, 1)
 	if !m.healthy(r, f, Up, Full) {
 		return one // held

@@ -3,7 +3,6 @@ package steer
 import (
 	"cmp"
 	"math"
-	"math/big"
 	"net/netip"
 	"slices"
 
@@ -17,13 +16,14 @@ import (
 type model struct {
 	cfg   HostConfig
 	state func(Region, int) EndpointState
+	moved func(Region) Levers
 	kept  []Region // by MaxDown
 	c     Client
 	f     Family
 }
 
-func newModel(cfg HostConfig, state func(Region, int) EndpointState) model {
-	m := model{cfg: cfg, state: state}
+func newModel(cfg HostConfig, state func(Region, int) EndpointState, levers func(Region) Levers) model {
+	m := model{cfg: cfg, state: state, moved: levers}
 	m.kept = m.held()
 	return m
 }
@@ -32,24 +32,49 @@ type modelDecision struct {
 	outcome Outcome
 	region  Region
 	addrs   []netip.Addr
+	name    string
+	by      By
 	class   TTLClass
 	scope   int
 	reason  Reason
 	moved   bool
 }
 
-// members are the endpoints of a region in family f with one of these verdicts.
+// members are the endpoints of a region in family f with one of these verdicts, and
+// the weights that hold.
 func (m *model) members(r Region, f Family, verdicts ...Verdict) (es []EndpointConfig) {
-	if m.cfg.Pools[r] == nil {
+	p := m.cfg.Pools[r]
+	if p == nil {
 		return nil
 	}
-	for i, e := range m.cfg.Pools[r].Endpoints {
-		if e.Addr.Is4() == (f == V4) && e.Weight > 0 && slices.Contains(verdicts, m.state(r, i).Verdict) {
+	weights := m.weights(r, f)
+	for i, e := range p.Endpoints {
+		if e.Weight = weights[i]; e.Weight > 0 && slices.Contains(verdicts, m.state(r, i).Verdict) {
 			es = append(es, e)
 		}
 	}
 	slices.SortFunc(es, func(a, b EndpointConfig) int { return a.Addr.Compare(b.Addr) })
 	return es
+}
+
+// weights are the weights that hold in family f, 0 for endpoints of the other one.
+func (m *model) weights(r Region, f Family) []uint32 {
+	p := m.cfg.Pools[r]
+	written := make([]uint32, len(p.Endpoints))
+	live := make([]uint32, len(p.Endpoints))
+	for i, e := range p.Endpoints {
+		if p.Name == "" && e.Addr.Is4() != (f == V4) {
+			continue
+		}
+		written[i], live[i] = e.Weight, e.Weight
+		if st := m.state(r, i); st.Weighed {
+			live[i] = st.Weight
+		}
+	}
+	if slices.Max(live) == 0 {
+		return written
+	}
+	return live
 }
 
 func weight(es []EndpointConfig) (w float64) {
@@ -59,16 +84,19 @@ func weight(es []EndpointConfig) (w float64) {
 	return w
 }
 
+// written says whether some endpoint of the region has a weight for the family, as
+// configured.
+func (m *model) written(r Region, f Family) bool {
+	p := m.cfg.Pools[r]
+	return p != nil && slices.ContainsFunc(p.Endpoints, func(e EndpointConfig) bool {
+		return e.Weight > 0 && (p.Name != "" || e.Addr.Is4() == (f == V4))
+	})
+}
+
 func (m *model) offered(f Family) bool {
 	for r := range m.cfg.Regions {
-		if len(m.members(Region(r), f, Up, Full, Down, Drained)) > 0 {
-			switch m.cfg.Families {
-			case FamiliesV4:
-				return f == V4
-			case FamiliesV6:
-				return f == V6
-			}
-			return true
+		if m.written(Region(r), f) {
+			return m.cfg.Families == FamiliesSame || m.cfg.Families == FamiliesMixed || (m.cfg.Families == FamiliesV4) == (f == V4)
 		}
 	}
 	return false
@@ -146,22 +174,12 @@ func (m *model) decide() modelDecision {
 	}
 	order := m.order()
 	first := func(rs []Region, ok func(Region, Family) bool) Region {
-		if i := slices.IndexFunc(rs, func(r Region) bool { return ok(r, m.f) }); i >= 0 {
-			return rs[i]
+		return firstOf(rs, func(r Region) bool { return ok(r, m.f) })
+	}
+	if m.choose(order, &d); d.region != NoRegion {
+		if d.name == "" {
+			d.addrs, d.name = m.answer(d.region)
 		}
-		return NoRegion
-	}
-	if d.region = first(order, m.takes); d.region == NoRegion {
-		d.region = first(order, m.usable)
-	}
-	for _, r := range order {
-		if r == d.region {
-			break
-		}
-		d.moved = d.moved || m.offered(1-m.f) && m.takes(r, 1-m.f)
-	}
-	if d.region != NoRegion {
-		d.addrs = m.answer(d.region)
 		if m.streak(d.region) {
 			d.class = ClassStreak
 		}
@@ -170,7 +188,7 @@ func (m *model) decide() modelDecision {
 	d.outcome, d.class = OutcomeLastResort, ClassLastResort
 	switch lr := m.cfg.LastResort; lr.Kind {
 	case Open:
-		d.region = first(order, m.open)
+		d.region = first(order, func(r Region, f Family) bool { return m.candidate(r, f, m.open) })
 	case Regions:
 		allowed := slices.DeleteFunc(slices.Clone(lr.Regions), func(r Region) bool { return l.Allowed != nil && !l.Allowed[r] })
 		if d.region = first(allowed, m.usable); d.region == NoRegion {
@@ -185,9 +203,9 @@ func (m *model) decide() modelDecision {
 		slices.SortFunc(d.addrs, netip.Addr.Compare)
 	}
 	if d.region != NoRegion {
-		d.addrs = m.answer(d.region)
+		d.addrs, d.name = m.answer(d.region)
 	}
-	if len(d.addrs) == 0 {
+	if len(d.addrs) == 0 && d.name == "" {
 		d.outcome, d.class, d.reason = OutcomeFailed, 0, ReasonNothingLeft
 		present := slices.ContainsFunc(order, func(r Region) bool { return len(m.members(r, m.f, Up, Full, Down, Drained)) > 0 })
 		if present && first(order, m.open) == NoRegion {
@@ -199,17 +217,27 @@ func (m *model) decide() modelDecision {
 	return d
 }
 
+func firstOf(rs []Region, ok func(Region) bool) Region {
+	if i := slices.IndexFunc(rs, ok); i >= 0 {
+		return rs[i]
+	}
+	return NoRegion
+}
+
 func (m *model) streak(r Region) bool {
-	for i, e := range m.cfg.Pools[r].Endpoints {
-		st := m.state(r, i)
-		if e.Addr.Is4() == (m.f == V4) && e.Weight > 0 && st.Streak && st.Verdict != Drained {
+	weights := m.weights(r, m.f)
+	for i := range m.cfg.Pools[r].Endpoints {
+		if st := m.state(r, i); weights[i] > 0 && st.Streak && st.Verdict != Drained {
 			return true
 		}
 	}
 	return false
 }
 
-func (m *model) answer(r Region) (addrs []netip.Addr) {
+func (m *model) answer(r Region) (addrs []netip.Addr, name string) {
+	if name := m.cfg.Pools[r].Name; name != "" {
+		return nil, name
+	}
 	es := m.members(r, m.f, Up, Full, Down)
 	if m.healthy(r, m.f, Up, Full) {
 		es = m.members(r, m.f, Up, Full)
@@ -238,68 +266,5 @@ func (m *model) answer(r Region) (addrs []netip.Addr) {
 	for _, e := range es {
 		addrs = append(addrs, e.Addr)
 	}
-	return addrs
-}
-
-// inclusions are the probabilities of being in a set of n, from the definition:
-// in proportion to weight, whatever exceeds 1 cut off, the rest scaled up, again.
-func inclusions(weights []int64, n int) []*big.Rat {
-	one := big.NewRat(1, 1)
-	p := make([]*big.Rat, len(weights))
-	for {
-		left, total := int64(n), int64(0)
-		for i, w := range weights {
-			if p[i] != nil {
-				left--
-			} else {
-				total += w
-			}
-		}
-		cut := false
-		for i, w := range weights {
-			if p[i] == nil && big.NewRat(left*w, total).Cmp(one) >= 0 {
-				p[i], cut = one, true
-			}
-		}
-		if cut {
-			continue
-		}
-		for i, w := range weights {
-			if p[i] == nil {
-				p[i] = big.NewRat(left*w, total)
-			}
-		}
-		return p
-	}
-}
-
-// sampleModel puts pins at t, t+1, … on the inclusions laid end to end, where t is
-// the hash rounded down to the coarsest fraction at which sets can differ.
-func sampleModel(es []EndpointConfig, n int, hash uint64) (set []EndpointConfig) {
-	var weights []int64
-	for _, e := range es {
-		weights = append(weights, int64(e.Weight))
-	}
-	p := inclusions(weights, n)
-	unit := big.NewInt(1) // least common denominator of all ends
-	end := new(big.Rat)
-	for _, x := range p {
-		end.Add(end, x)
-		g := new(big.Int).GCD(nil, nil, unit, end.Denom())
-		unit.Mul(unit, new(big.Int).Div(end.Denom(), g))
-	}
-	t := new(big.Int).Mul(unit, new(big.Int).SetUint64(hash))
-	pin := new(big.Rat).SetFrac(t.Rsh(t, 64), unit)
-	end.SetInt64(0)
-	for i, x := range p {
-		if x.Cmp(big.NewRat(1, 1)) == 0 {
-			set = append(set, es[i])
-			continue
-		}
-		if end.Add(end, x); pin.Cmp(end) < 0 {
-			set = append(set, es[i])
-			pin.Add(pin, big.NewRat(1, 1))
-		}
-	}
-	return set
+	return addrs, ""
 }

@@ -1,6 +1,7 @@
 package steer
 
 import (
+	"math"
 	"math/rand/v2"
 	"net/netip"
 )
@@ -33,6 +34,9 @@ func randomHost(rng *rand.Rand) HostConfig {
 		cfg.Lists = append(cfg.Lists, randomList(rng, len(cfg.Regions)))
 	}
 	cfg.LastResort = LastResort{Kind: LastResortKind(rng.IntN(4)), Regions: randomRegions(rng, len(cfg.Regions))}
+	if rng.IntN(3) == 0 {
+		cfg.Shed = "shed.example.org."
+	}
 	for i := range rng.IntN(3) {
 		cfg.LastResort.Addresses = append(cfg.LastResort.Addresses, randomEndpoint(rng, 99, 9-i))
 	}
@@ -55,6 +59,9 @@ func randomPool(rng *rand.Rand, region int) *PoolConfig {
 		p.Endpoints = append(p.Endpoints, EndpointConfig{randomEndpoint(rng, region, i), uint32(rng.IntN(6))})
 	}
 	p.Endpoints[0].Weight++
+	if rng.IntN(6) == 0 {
+		p.Name = []string{"a.example.org.", "b.example.org."}[rng.IntN(2)]
+	}
 	return p
 }
 
@@ -66,7 +73,7 @@ func randomRegions(rng *rand.Rand, regions int) (rs []Region) {
 }
 
 func randomList(rng *rand.Rand, regions int) List {
-	l := List{Refuse: rng.IntN(20) == 0, Order: randomRegions(rng, regions)}
+	l := List{Refuse: rng.IntN(20) == 0, Order: randomRegions(rng, regions), Marks: rng.Uint64N(4)}
 	if rng.IntN(2) == 0 {
 		for _, r := range randomRegions(rng, regions) {
 			l.Split = append(l.Split, Weighted{r, uint32(rng.IntN(4))})
@@ -83,7 +90,7 @@ func randomList(rng *rand.Rand, regions int) List {
 // randomState is a fixed random state: mostly up, at times mostly drained.
 func randomState(rng *rand.Rand, cfg HostConfig) func(Region, int) EndpointState {
 	states := make([][]EndpointState, len(cfg.Pools))
-	usual := Verdict(rng.IntN(4))
+	usual, weighed := Verdict(rng.IntN(4)), rng.IntN(3) == 0
 	for r, p := range cfg.Pools {
 		if p == nil {
 			continue
@@ -93,10 +100,43 @@ func randomState(rng *rand.Rand, cfg HostConfig) func(Region, int) EndpointState
 			if rng.IntN(3) == 0 {
 				st.Verdict = Verdict(rng.IntN(4))
 			}
+			if weighed {
+				st.Weighed, st.Weight = rng.IntN(2) == 0, uint32(rng.IntN(3))
+			}
 			states[r] = append(states[r], st)
 		}
 	}
 	return func(r Region, i int) EndpointState { return states[r][i] }
+}
+
+// randomLevers moves some levers of some regions; nil: none.
+func randomLevers(rng *rand.Rand, cfg HostConfig) func(Region) Levers {
+	if rng.IntN(3) == 0 {
+		return nil
+	}
+	part := func(often int) float64 { // mostly what the lever is not moved to
+		switch rng.IntN(often) {
+		case 0:
+			return rng.Float64()
+		case 1:
+			return []float64{0, 1, 0.5, -1, 2, math.NaN()}[rng.IntN(6)]
+		}
+		return math.NaN()
+	}
+	all := make([]Levers, len(cfg.Regions))
+	for r := range all {
+		l := Levers{Dial: part(4), Ramp: part(6), Trickle: part(4), Mark: -1}
+		if l.Shared = rng.IntN(4) == 0; l.Shared {
+			l.Share, l.Mark = part(2), rng.IntN(4)-2
+		}
+		if rng.IntN(2) == 0 {
+			for range rng.IntN(len(cfg.Lists) + 2) {
+				l.Admission = append(l.Admission, part(3))
+			}
+		}
+		all[r] = l
+	}
+	return func(r Region) Levers { return all[r] }
 }
 
 func randomAddr(rng *rand.Rand) netip.Addr {

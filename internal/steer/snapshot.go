@@ -1,24 +1,30 @@
 package steer
 
+import "slices"
+
 // facts are what a decision asks about a region, one bit each, for both families.
-type facts uint8
+type facts uint16
 
 const (
-	usable  facts = 1 << iota // enough endpoints are alive, or MaxDown keeps it (shifted by family)
-	_                         //
-	open                      // some endpoint is not drained
-	_                         //
-	present                   // there is some endpoint at all
-	_                         //
-	partial                   // usable, but for a part of the clients only
-	_                         //
+	usable     facts = 1 << iota // enough endpoints are alive, or MaxDown keeps it (shifted by family)
+	_                            //
+	open                         // some endpoint is not drained
+	_                            //
+	present                      // there is some endpoint at all
+	_                            //
+	partial                      // usable, but for a part of the clients only
+	_                            //
+	normal                       // usable and no soak; set only where there are soaks
+	_                            //
+	normalOpen                   // open and no soak; likewise
+	_                            //
 )
 
 // of is the bit of one family.
 func (f facts) of(family Family) facts { return f << family }
 
 // Snapshot is the immutable state of one host: which regions are usable, for
-// whom, and what each would answer.
+// whom, what levers do to them, and what each would answer.
 type Snapshot struct {
 	regions []facts // by Region
 	pools   [families][]poolState
@@ -28,6 +34,12 @@ type Snapshot struct {
 	addresses [families]*Answer
 	states    [][]EndpointState // by Region and endpoint, for the trace
 	held      int               // regions that MaxDown keeps in service
+
+	levers   []Levers           // by Region; nil: none is moved, nor what follows
+	trickles []threshold        // by Region
+	admitted [][]threshold      // by Region and list id, what the law admits; nil: everybody
+	soaks    [families][]soaked // by list id; nil: no region is a soak
+	shed     *Answer            // what is answered to those shed; nil: they go on
 }
 
 // split is the draw among the regions of a list's split that are in play.
@@ -37,8 +49,9 @@ type split struct {
 }
 
 // NewSnapshot makes a snapshot from the state of every endpoint: i is its index in
-// PoolConfig.Endpoints. It may be called at any time; calls wait for each other.
-func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState) *Snapshot {
+// PoolConfig.Endpoints. levers gives the levers of every region; nil: none is
+// moved. It may be called at any time; calls wait for each other.
+func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState, levers func(r Region) Levers) *Snapshot {
 	s := &Snapshot{
 		regions: make([]facts, len(h.pools)),
 		states:  make([][]EndpointState, len(h.pools)),
@@ -50,6 +63,9 @@ func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState) *Snapshot 
 		if addrs := h.lastResort.of(f); len(addrs) > 0 {
 			s.addresses[f] = b.answer(addrs)
 		}
+	}
+	if h.shed != "" {
+		s.shed = b.named(h.shed)
 	}
 	for r, p := range h.pools {
 		if p == nil {
@@ -67,6 +83,7 @@ func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState) *Snapshot 
 		}
 	}
 	h.keepUp(s)
+	h.pull(s, levers)
 	if h.spread == Balanced {
 		for f := range Family(families) {
 			s.splits[f] = h.drawSplits(s, f)
@@ -76,18 +93,20 @@ func (h *Host) NewSnapshot(state func(r Region, i int) EndpointState) *Snapshot 
 }
 
 // drawSplits makes the draws of every list's split among the regions that its
-// policy has in play: the usable ones, or the open ones where none is usable.
+// policy has in play: the usable ones that are not dialled to 0, all usable ones
+// where all are, or the open ones where none is usable.
 func (h *Host) drawSplits(s *Snapshot, f Family) []split {
 	splits := make([]split, len(h.lists))
 	for id := range h.lists {
 		l := &h.lists[id]
-		need := usable.of(f)
+		need := s.need(usable, id, f)
 		if !s.any(l, need) {
-			need = open.of(f)
+			need = s.need(open, id, f)
 		}
+		some := s.levers != nil && slices.ContainsFunc(l.regions(), func(r Region) bool { return s.has(r, need) && s.dialled(r) })
 		var weights []uint64
 		for _, w := range l.Split {
-			if w.Weight > 0 && s.has(w.Region, need) {
+			if w.Weight > 0 && s.has(w.Region, need) && (!some || s.dialled(w.Region)) {
 				splits[id].regions = append(splits[id].regions, w.Region)
 				weights = append(weights, uint64(w.Weight))
 			}
@@ -115,4 +134,28 @@ func (s *Snapshot) any(l *List, need facts) bool {
 		}
 	}
 	return false
+}
+
+// regions is every candidate of l once, as written: the weighted ones of the
+// split, its standbys, the order.
+func (l *List) regions() (list []Region) {
+	var seen regionSet
+	add := func(r Region) {
+		if !seen.has(r) {
+			seen.add(r)
+			list = append(list, r)
+		}
+	}
+	for _, w := range l.Split {
+		if w.Weight > 0 {
+			add(w.Region)
+		}
+	}
+	for _, w := range l.Split {
+		add(w.Region)
+	}
+	for _, r := range l.Order {
+		add(r)
+	}
+	return list
 }

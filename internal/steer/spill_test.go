@@ -65,7 +65,7 @@ func TestAvailability(t *testing.T) {
 			cfg := orderHost(Sticky, tt.below, 10)
 			cfg.Pools[0].MinHealthyPct = tt.minHealthyPct
 			h := mustHost(t, cfg)
-			got := h.NewSnapshot(words(tt.states)).Region(0, V4)
+			got := h.NewSnapshot(words(tt.states), nil).Region(0, V4)
 			if math.Abs(got.Availability-tt.availability) > 1e-12 || math.Abs(got.Healthy-tt.healthy) > 1e-12 || got.Usable != (tt.availability > 0) {
 				t.Errorf("%+v; want availability %v, healthy %v", got, tt.availability, tt.healthy)
 			}
@@ -104,7 +104,7 @@ func TestSplitSpills(t *testing.T) {
 	state := words("uddd", "uu", "u")
 	checkShares(t, count(chosen(t, cfg, state), 3), []uint32{25, 45, 30}) // 5/2, 3+5/2*3/5, 2+5/2*2/5
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(state)
+	s := h.NewSnapshot(state, nil)
 	counts := make([]int, 2)
 	for n := range clients {
 		if d := h.Decide(s, nthClient(n), V4, nil); d.Region == 1 {
@@ -146,7 +146,7 @@ func TestOnlyTheSpilledMove(t *testing.T) {
 
 func chosenRegions(t *testing.T, cfg HostConfig, state func(Region, int) EndpointState) []int {
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(state)
+	s := h.NewSnapshot(state, nil)
 	got := make([]int, clients)
 	for n := range got {
 		got[n] = int(h.Decide(s, nthClient(n), V4, nil).Region)
@@ -165,7 +165,7 @@ func TestFullSpreads(t *testing.T) {
 	cfg := orderHost(Sticky, 50, 3)
 	cfg.Pools[0].Answers = 0
 	h := mustHost(t, cfg)
-	d := h.Decide(h.NewSnapshot(words("ufd")), nthClient(1), V4, nil)
+	d := h.Decide(h.NewSnapshot(words("ufd"), nil), nthClient(1), V4, nil)
 	if got, want := outcome(h, d), "answer ra 192.0.0.0 192.0.0.1"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
@@ -208,7 +208,7 @@ func TestBalancedSpills(t *testing.T) {
 			cfg := orderHost(Balanced, 50, 4, 4, 4)
 			cfg.Lists[0].Split = tt.split
 			h := mustHost(t, cfg)
-			s := h.NewSnapshot(words(tt.states...))
+			s := h.NewSnapshot(words(tt.states...), nil)
 			const n = 20_000
 			got := make([]float64, 3)
 			traced := make([]float64, 3)
@@ -252,7 +252,7 @@ func sharesOf(h *Host, s *Snapshot, tr *Trace) []float64 {
 func TestBalancedSpillsEvenly(t *testing.T) {
 	cfg := orderHost(Balanced, 50, 4, 1)
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(words("uddd", "u"))
+	s := h.NewSnapshot(words("uddd", "u"), nil)
 	kept := 0
 	var tr Trace
 	for n := range 5000 {
@@ -276,12 +276,33 @@ func TestGoldenAdmissions(t *testing.T) {
 	}
 	cfg := orderHost(Sticky, 50, 4, 1)
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(words("uddd", "u"))
+	s := h.NewSnapshot(words("uddd", "u"), nil)
 	got := ""
 	for n := range 32 {
 		got += h.regionName(h.Decide(s, nthClient(n), V4, nil).Region)[1:]
 	}
 	if want := "aaababbaabababbbaaaaaabaabaaaabb"; got != want {
 		t.Errorf("admitted %s; want %s", got, want)
+	}
+}
+
+// The same for the levers that have a hash of their own.
+func TestGoldenLevers(t *testing.T) {
+	if HashVersion != 1 {
+		t.Fatal("a new HashVersion needs new golden levers")
+	}
+	cfg := orderHost(Sticky, 50, 1, 1, 1)
+	cfg.Shed = "full.example."
+	h := mustHost(t, cfg)
+	s := h.NewSnapshot(allUp, levers(soak(0.25), both(trickle(0.5), admit(0.75))))
+	got := ""
+	for n := range 32 {
+		d := h.Decide(s, nthClient(n), V4, nil)
+		if got += h.regionName(d.Region)[1:]; d.Shed {
+			got = got[:len(got)-1] + "-"
+		}
+	}
+	if want := "b-cacaacccba-bccbcbacccbacc-aa-c"; got != want {
+		t.Errorf("levers gave %s; want %s", got, want)
 	}
 }

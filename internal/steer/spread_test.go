@@ -49,7 +49,7 @@ func poolHost(spread Spread, answers int, weights ...uint32) HostConfig {
 // of poolHost with answers 1.
 func chosen(t *testing.T, cfg HostConfig, state func(Region, int) EndpointState) []int {
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(state)
+	s := h.NewSnapshot(state, nil)
 	got := make([]int, clients)
 	for n := range got {
 		d := h.Decide(s, nthClient(n), V4, nil)
@@ -115,7 +115,7 @@ func TestSharesFollowWeights(t *testing.T) {
 // chosenAtBlock is chosen with clients in blocks of their own.
 func chosenAtBlock(t *testing.T, cfg HostConfig, block int) []int {
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	got := make([]int, clients)
 	for n := range got {
 		c := nthClient(n)
@@ -130,7 +130,7 @@ func TestChoicesAreIndependent(t *testing.T) {
 	cfg := splitHost(Sticky, 2, 1)
 	cfg.Pools = []*PoolConfig{poolOf(0, 1, 1, 1, 2), poolOf(1, 1, 1, 1, 2)}
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	counts := make([]int, 6)
 	for n := range clients {
 		b := h.Decide(s, nthClient(n), V4, nil).Answer.Addrs[0].As4()
@@ -196,7 +196,7 @@ func TestBalancedIsExactUnderConcurrency(t *testing.T) {
 	cfg.Pools[0] = poolOf(0, 1, 3, 1)
 	cfg.Pools[1] = poolOf(1, 2, 1, 1, 2)
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	const workers, each = 8, 10 * 4 * 5
 	var mu sync.Mutex
 	regions := make(map[Region]int)
@@ -238,7 +238,7 @@ func TestBalancedCountsListsAndFamiliesApart(t *testing.T) {
 		p.Endpoints = append(p.Endpoints, EndpointConfig{addr("2001:db8::1"), 1})
 	}
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	counts := make([]int, 2)
 	for n := range 100 {
 		c := nthClient(n)

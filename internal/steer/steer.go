@@ -2,14 +2,14 @@
 //
 // A [Host] is everything static about one steered name: its pools, its
 // candidate lists, its spread and its last resort. A [Snapshot] is what is true
-// of its endpoints right now. [Host.Decide] is a function of these two and of a
-// [Client] alone, but for spread balanced, which takes turns; with a [Trace] it
-// also says why.
+// of its endpoints right now, and which [Levers] are moved. [Host.Decide] is a
+// function of these two and of a [Client] alone, but for spread balanced, which
+// takes turns; with a [Trace] it also says why.
 //
 // The choice is made by hash and in integers only, so every instance makes the
 // same one, after every restart and on every architecture. The prefix an answer
 // holds for (its scope) depends on configuration and on location data, never on
-// verdicts.
+// verdicts or levers.
 //
 // A Host and a Snapshot may be used by any number of goroutines at once; neither
 // changes after it was made, but for the counters of spread balanced and for the
@@ -73,6 +73,8 @@ type List struct {
 	Refuse  bool     // these clients get no data
 	Fence   []string // names of the fences that confine this list, for the trace
 	Allowed []bool   // by Region: what the fences leave; nil leaves all
+	// Marks has bit m set where these clients carry mark m, see Levers.Mark.
+	Marks uint64
 }
 
 // allows says whether the fences of l leave region r.
@@ -158,6 +160,12 @@ type EndpointState struct {
 	Streak  bool   // a streak towards another verdict has begun
 	Reason  string // why the verdict is what it is, for the trace
 	Since   int64  // when the verdict last changed, in Unix nanoseconds; 0: unknown
+	// Weight replaces the configured weight if Weighed is set; above MaxWeight it
+	// counts as MaxWeight. An endpoint of weight 0 is never answered and counts for
+	// nothing, health included. If that leaves no weight in a pool and family, the
+	// configured weights hold there.
+	Weight  uint32
+	Weighed bool
 }
 
 // Source says where the address a decision is made for came from.
@@ -237,9 +245,34 @@ const (
 // String is the class in one word.
 func (c TTLClass) String() string { return [...]string{"steady", "streak", "last_resort"}[c] }
 
+// By says what decided on the region of an answer. A choice is one by the order or
+// the split of the candidate list.
+type By uint8
+
+// The ways to a region.
+const (
+	ByNone    By = iota // no region was chosen, or the last resort did it
+	ByChoice            // the first in the client's order
+	BySpill             // a later one: a usable candidate before it declined
+	ByShare             // a soak, by its share
+	ByTrickle           // the next candidate after the one that would have it
+	ByShed              // the region sheds the client to a name
+	ByForced            // nobody takes the client: the first that is usable must
+	Bys                 // how many ways there are
+)
+
+// String is empty for ByNone, else the way in one word.
+func (b By) String() string {
+	return [...]string{"", "choice", "spill", "share", "trickle", "shed", "forced"}[b]
+}
+
 // Decision is what [Host.Decide] found.
 type Decision struct {
 	Outcome Outcome
+	// By is what decided on Region.
+	By By
+	// Shed: Answer is the host's shed name. Region is the one that shed the client.
+	Shed bool
 	// Region is where the answer's endpoints are; NoRegion without an answer and
 	// for a last resort of addresses.
 	Region Region

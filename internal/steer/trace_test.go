@@ -13,7 +13,7 @@ func traceOf(t *testing.T, cfg HostConfig, state func(Region, int) EndpointState
 	t.Helper()
 	h := mustHost(t, cfg)
 	tr := new(Trace)
-	h.Decide(h.NewSnapshot(state), c, f, tr)
+	h.Decide(h.NewSnapshot(state, nil), c, f, tr)
 	return tr
 }
 
@@ -86,7 +86,7 @@ func TestTraceJSON(t *testing.T) {
 		`{"region":"us","tier":"order","status":"chosen",` +
 		`"endpoints":[{"addr":"198.51.100.1","weight":1,"verdict":"up","streak":true,"answered":true},` +
 		`{"addr":"198.51.100.2","weight":1,"verdict":"down"}]}],` +
-		`"outcome":"answer","region":"us","answer":["198.51.100.1"],"family_moved":true,` +
+		`"outcome":"answer","by":"choice","region":"us","answer":["198.51.100.1"],"family_moved":true,` +
 		`"scope":16,"scope_why":"grain","ttl":15,"ttl_class":"streak"}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
@@ -101,7 +101,7 @@ func TestTraceJSON(t *testing.T) {
 func TestTraceIsReset(t *testing.T) {
 	cfg := two(pools("192.0.2.1", "198.51.100.1"))
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	var tr Trace
 	h.Decide(s, nthClient(1), V4, &tr)
 	h.Decide(s, nthClient(1), V6, &tr)
@@ -118,7 +118,7 @@ func TestTraceOfBalanced(t *testing.T) {
 	cfg.Pools[0] = poolOf(0, 1, 3, 1)
 	cfg.Pools[1] = poolOf(1, 2, 1, 1, 1)
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allUp)
+	s := h.NewSnapshot(allUp, nil)
 	var tr Trace
 	for range 5 {
 		h.Decide(s, nthClient(1), V4, &tr)
@@ -163,7 +163,7 @@ func TestBalancedLastResort(t *testing.T) {
 	cfg := splitHost(Balanced, 1, 1)
 	allDown := func(Region, int) EndpointState { return isDown }
 	h := mustHost(t, cfg)
-	s := h.NewSnapshot(allDown)
+	s := h.NewSnapshot(allDown, nil)
 	counts := make([]int, 2)
 	for n := range 10 {
 		counts[h.Decide(s, nthClient(n), V4, nil).Region]++

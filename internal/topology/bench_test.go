@@ -186,6 +186,8 @@ func BenchmarkCompile(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/(1<<20), "MiB-held")
+			b.ReportMetric(float64(top.Stats().Bytes)/(1<<20), "MiB-tables")
+			b.ReportMetric(float64(top.Stats().Lists), "lists")
 			b.ReportMetric(float64(top.Stats().ECS4), "v4-blocks")
 			b.ReportMetric(float64(top.Stats().ECS6), "v6-blocks")
 			runtime.KeepAlive(top)
@@ -197,6 +199,34 @@ func BenchmarkCompile(b *testing.B) {
 	for _, n := range []int{250_000, 500_000, 1_000_000} {
 		run(fmt.Sprintf("cities/networks=%d/regions=10", n), byCity(cities(n), 10))
 	}
+	in := byCity(cities(1_000_000), 10)
+	in.Clients = measured(in.Geo, 10, 3)
+	run("cities/networks=1000000/regions=10/clients=1000000", in)
+	in.Resolvers = measured(in.Geo, 10, 3)
+	run("cities/networks=1000000/regions=10/clients=1000000/resolvers=1000000", in)
+}
+
+// measured is a latency map with an entry for each network of a database, each
+// with an order of k of n regions, drawn by chance: hardly any two merge.
+func measured(geo *topology.Database, n, k int) *topology.Measured {
+	r := rand.New(rand.NewPCG(6, 6))
+	m := &topology.Measured{}
+	for range 1 << 14 {
+		var order []topology.Region
+		for _, i := range r.Perm(n)[:k] {
+			order = append(order, topology.Region(i))
+		}
+		m.Orders = append(m.Orders, order)
+	}
+	m.Networks = func(yield func(netip.Prefix, int) bool) {
+		r := rand.New(rand.NewPCG(7, 7))
+		for p := range geo.Networks {
+			if !yield(p, r.IntN(len(m.Orders))) {
+				return
+			}
+		}
+	}
+	return m
 }
 
 func byCity(geo *topology.Database, n int) *topology.Input {

@@ -25,29 +25,52 @@ func (e *FenceError) Error() string {
 }
 
 // Compile folds the input into a topology. Time and memory grow linearly with
-// the networks of the databases and the prefixes of the rules. The only errors
-// are a FenceError and more than eight million distinct lists.
+// the networks of the databases, the prefixes of the rules and the entries of
+// the latency maps. The only errors are a FenceError, more than half a
+// million distinct lists, and more than 64 marks.
 func Compile(in *Input) (*Topology, error) {
-	c := newCompiler(in)
-	t := &Topology{special: c.special}
-	cells := newInterner[final]()
+	if len(in.Marks) > maxMarks {
+		return nil, fmt.Errorf("%d areas that levers bear on are too many (at most %d): use one area for several levers", len(in.Marks), maxMarks)
+	}
+	return newCompiler(in).compile()
+}
+
+// compile does what Compile says.
+func (c *compiler) compile() (*Topology, error) {
+	in := c.in
+	resolvers := newMeasured(in.Resolvers, in.Regions)
+	clients := resolvers
+	if in.Clients != in.Resolvers {
+		clients = newMeasured(in.Clients, in.Regions)
+	}
 	var full, ecs [2][]block
-	limits := [2]int{in.Max4, in.Max6}
-	for f := range full {
-		full[f] = c.join(f, c.located(f), cells)
-		if c.err != nil {
-			return nil, c.err
+	var own [2]bool // whether client subnets need a table of their own
+	for f, limit := range [2]int{in.Max4, in.Max6} {
+		located := c.located(f)
+		full[f] = c.join(f, located, resolvers)
+		subnets := full[f]
+		if clients != resolvers {
+			subnets = c.join(f, located, clients)
 		}
-		ecs[f] = capped(f, full[f], limits[f], cells, c.orders.lists)
+		ecs[f] = c.capped(f, subnets, limit)
+		own[f] = clients != resolvers || longerThan(subnets, limit)
 	}
-	if len(c.orders.lists) > maxLists {
-		return nil, fmt.Errorf("%d distinct candidate lists are too many (at most %d): lower depth", len(c.orders.lists), maxLists)
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case c.orders.full:
+		return nil, fmt.Errorf("there are more than %d distinct candidate lists: lower depth, or that of the latency map", c.orders.most)
 	}
-	t.Lists = c.orders.lists
+	return c.tables(full, ecs, own), nil
+}
+
+// tables makes the topology of the finished blocks.
+func (c *compiler) tables(full, ecs [2][]block, own [2]bool) *Topology {
 	cellOf := func(b block) cell {
-		v := cells.values[b.val]
-		return newCell(int(v.list), int(b.bits), v.barrier > 0)
+		v := c.finalOf(b)
+		return newCell(int(v.list), int(b.bits), kindOf(b.val), v.barrier > 0)
 	}
+	t := &Topology{special: c.special, Lists: c.orders.lists}
 	t.full4, t.full6 = newTable4(full[v4], cellOf), newTable6(full[v6], cellOf)
 	t.stats = Stats{
 		Full4: len(full[v4]), Full6: len(full[v6]), ECS4: len(ecs[v4]), ECS6: len(ecs[v6]),
@@ -55,16 +78,16 @@ func Compile(in *Input) (*Topology, error) {
 		Bytes: t.full4.bytes() + t.full6.bytes(),
 	}
 	t.ecs4, t.ecs6 = t.full4, t.full6
-	if longerThan(full[v4], in.Max4) {
+	if own[v4] {
 		t.ecs4 = newTable4(ecs[v4], cellOf)
 		t.stats.Bytes += t.ecs4.bytes()
 	}
-	if longerThan(full[v6], in.Max6) {
+	if own[v6] {
 		t.ecs6 = newTable6(ecs[v6], cellOf)
 		t.stats.Bytes += t.ecs6.bytes()
 	}
 	t.digest = t.hash()
-	return t, nil
+	return t
 }
 
 // compiler holds what the steps of a compilation share.
@@ -81,6 +104,7 @@ type compiler struct {
 	prefixes *layer
 	holds    [][]held
 	sets     *numberSets
+	finals   *interner[final]
 	err      *FenceError
 	// sources, if not nil, gets for each block filled where its list is from.
 	sources map[key]block
@@ -93,6 +117,7 @@ func newCompiler(in *Input) *compiler {
 		special: specialSpace(),
 		places:  newInterner[located](),
 		sets:    newNumberSets(),
+		finals:  newInterner[final](),
 	}
 	c.rules = newRules(in, c.orders)
 	rest := Spec{Rest: true}
@@ -104,7 +129,7 @@ func newCompiler(in *Input) *compiler {
 		l = c.orders.written(Spec{Rest: true})
 	}
 	c.deflt = c.orders.id(l)
-	for _, set := range c.rules.sets {
+	for _, set := range c.rules.sets[:c.rules.spoken] {
 		ruleSpecial(c.special, set)
 	}
 	c.barriers = barriers(c.special)
@@ -112,6 +137,9 @@ func newCompiler(in *Input) *compiler {
 	c.prefixes, c.holds = c.rules.prefixLayer()
 	return c
 }
+
+// finalOf gives what a finished block holds.
+func (c *compiler) finalOf(b block) final { return c.finals.values[b.val>>kindBits] }
 
 // layerOf reads a database's networks; nil gives an empty layer.
 func layerOf(d *Database) *layer {

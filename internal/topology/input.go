@@ -6,18 +6,24 @@ import (
 )
 
 // Input is all that decides where clients belong for one distinct need: the
-// rules, the databases, and the regions in which a host has pools.
+// rules, the databases, the measurements, and the regions in which a host has
+// pools.
 type Input struct {
 	Regions []RegionInfo // in the order written; at most 255
 	Rules   []Rule
 	Rest    *Spec // the list of every client no rule matches; nil: by distance, else the order written
 	Fences  []Fence
+	Marks   []Mark    // at most 64
 	Geo     *Database // country or city; nil: none
 	ASN     *Database // nil: none
-	Depth   int       // regions kept of an order computed by distance
-	Fill    bool      // unlocated networks take their sibling's list
-	Max4    int       // longest client subnets told apart
-	Max6    int
+	// Clients is what users of a prefix measured, for client subnets; Resolvers
+	// what users of the resolvers of a prefix did, for transport addresses. Nil:
+	// nothing. The same pointer in both is one map for either.
+	Clients, Resolvers *Measured
+	Depth              int  // regions kept of an order computed by distance
+	Fill               bool // unlocated networks take their sibling's list
+	Max4               int  // longest client subnets told apart
+	Max6               int
 }
 
 // RegionInfo is what the topology knows of a region.
@@ -45,22 +51,9 @@ type Facts struct {
 	ASN          uint32
 }
 
-// Kind is the kind of fact that an alternative looks at, by its precedence: a
-// rule with a greater kind beats one with a lesser.
-type Kind uint8
-
-// The kinds, lowest precedence first.
-const (
-	Continent Kind = iota + 1
-	Country
-	Subdivision
-	ASN
-	Prefix
-)
-
 // Alt matches when any of its values does.
 type Alt struct {
-	Kind     Kind
+	Kind     Kind           // Continent, Country, Subdivision, ASN or Prefix
 	Codes    []string       // Continent, Country, Subdivision
 	ASNs     []uint32       // ASN
 	Prefixes []netip.Prefix // Prefix; masked
@@ -90,4 +83,34 @@ type Fence struct {
 	Name    string
 	Match   [][]Alt
 	Regions []Region
+}
+
+// Mark is an area whose clients must be told from all others, for a lever that
+// bears on them alone. It never changes a list's regions or their order.
+type Mark struct {
+	Name  string
+	Match [][]Alt // any of these, as in a Fence
+}
+
+// maxMarks is how many marks List.Marks has room for.
+const maxMarks = 64
+
+// Measured is a latency map: the regions in the order that users measured. The
+// list of a client that an entry holds, cut to its fences, becomes: those of its
+// regions that the entry orders, best first; then its others in the order that
+// they had, those of a split by weight. So an entry never adds a region to a
+// list, and one that orders none of a list's regions says nothing. It
+// beats every rule but those of prefixes, the split and the order that they
+// wrote included; clients that a rule refuses stay refused, and in
+// special-purpose space it says nothing.
+type Measured struct {
+	// Networks are the entries, each with an index into Orders: disjoint, masked, in
+	// address order, IPv4 first.
+	Networks iter.Seq2[netip.Prefix, int]
+	// Orders are regions, best first; indexes into Input.Regions. Equal ones may
+	// repeat.
+	Orders [][]Region
+	// Depth is how many of a list's regions an entry puts in order, the best
+	// ones; 0: all. It bounds the number of distinct lists.
+	Depth int
 }

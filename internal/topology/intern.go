@@ -25,7 +25,8 @@ func (n *interner[T]) id(v T) uint32 {
 	return id
 }
 
-// final is the value of a block of the finished partition.
+// final is the value of a block of the finished partition. The block holds its
+// number, with a kind.
 type final struct {
 	list    uint32
 	barrier uint32 // number of the special block it lies in, 0 outside

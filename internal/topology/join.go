@@ -5,80 +5,112 @@ import (
 	"slices"
 )
 
-// joinKey is what a final list is computed from.
-type joinKey struct{ located, hold uint32 }
+// joinKey is what a final list is computed from: located facts, the prefix
+// sets that hold the client, and the order it measured.
+type joinKey struct{ located, hold, order uint32 }
 
-// join puts the prefix rules and the fences over what the databases said.
-func (c *compiler) join(family int, blocks []block, cells *interner[final]) []block {
+// join puts the prefix rules, the fences, a latency map unless it is nil, and the
+// marks over what the databases said.
+func (c *compiler) join(family int, blocks []block, m *measured) []block {
 	base := layer{}
 	base[family] = blocks
+	layers := []*layer{&base, c.prefixes}
+	if m != nil {
+		layers = append(layers, &m.layer)
+	}
 	memo := make(map[joinKey]uint32)
 	var lastKey joinKey
 	lastVal, haveLast := uint32(0), false
 	classify := func(vals []uint32, at key, bits int) uint32 {
-		k := joinKey{vals[0], vals[1]}
+		k := joinKey{located: vals[0], hold: vals[1]}
+		if m != nil {
+			k.order = vals[2]
+		}
 		if haveLast && k == lastKey {
 			return lastVal
 		}
 		v, ok := memo[k]
 		if !ok {
 			l := c.places.values[k.located]
-			list, err := c.decide(l, c.holds[k.hold])
+			d, err := c.decide(l, c.holds[k.hold], m, k.order)
 			if err != nil && c.err == nil {
 				err.Network = netip.PrefixFrom(at.addr(family == v4), bits)
 				c.err = err
 			}
-			v = cells.id(final{list: list, barrier: l.barrier})
+			v = withKind(c.finals.id(final{list: c.orders.id(d.list), barrier: l.barrier}), d.by)
 			memo[k] = v
 		}
 		lastKey, lastVal, haveLast = k, v, true
 		return v
 	}
-	return fold(family, classify, &base, c.prefixes)
+	return fold(family, kindBits, classify, layers...)
 }
 
-// decide gives the list for located facts and the prefix sets that hold the
-// client.
-func (c *compiler) decide(l located, holds []held) (uint32, *FenceError) {
-	list, _, fences := c.rank(l, holds)
-	if len(fences) == 0 {
-		return list, nil
+// decision is a client's list and what leads to it.
+type decision struct {
+	list   List
+	by     Kind  // what gave it
+	rule   int32 // the best rule; noRule for none
+	fences []uint32
+}
+
+// decide gives the list for located facts, the prefix sets that hold the
+// client, and the order that it measured, 0 for none. That comes last, as it puts
+// what the rules and the fences leave into another order and adds nothing.
+func (c *compiler) decide(l located, holds []held, m *measured, order uint32) (decision, *FenceError) {
+	d, marks := c.rank(l, holds)
+	cut, err := c.orders.fenced(d.list, c.fences(d.fences))
+	if err != nil {
+		return d, err
 	}
-	return c.confine(list, fences)
+	cut.Marks = marks
+	d.list = cut
+	if order > 0 && l.barrier == 0 && d.by < Latency {
+		if list, ok := d.list.reorder(m.orders[order], m.depth); ok {
+			d.list, d.by = list, Latency
+		}
+	}
+	return d, nil
 }
 
-// rank finds the list of the best rule, that rule, and the fences that apply.
-func (c *compiler) rank(l located, holds []held) (list uint32, rule int32, fences []uint32) {
-	best := l.rank
-	list, rule = l.list, l.rule
-	fences = c.sets.values[l.fences]
+// rank finds the list of the best rule, or what else gives one, and the fences
+// and marks that apply.
+func (c *compiler) rank(l located, holds []held) (d decision, marks uint64) {
+	best, list := l.rank, l.list
+	d.rule, d.fences, marks = l.rule, c.sets.values[l.fences], l.marks
 	for i := range c.rules.prefixes {
 		r := &c.rules.prefixes[i]
 		bits, ok := r.heldBy(holds)
 		if !ok || r.partial >= 0 && !c.sets.has(l.partials, uint32(r.partial)) {
 			continue
 		}
-		if r.fence >= 0 {
-			fences = append(fences[:len(fences):len(fences)], uint32(r.fence))
+		switch r.what {
+		case ofMark:
+			marks |= 1 << r.number
+			continue
+		case ofFence:
+			d.fences = append(d.fences[:len(d.fences):len(d.fences)], uint32(r.number))
 			continue
 		}
 		if r.first != Prefix {
 			bits = 0
 		}
 		if rk := newRank(r.first, bits, r.n); rk > best {
-			best, list, rule = rk, r.list, int32(r.rule)
+			best, list, d.rule = rk, r.list, int32(r.number)
 		}
 	}
-	return list, rule, fences
-}
-
-// confine cuts a list to fences.
-func (c *compiler) confine(list uint32, numbers []uint32) (uint32, *FenceError) {
-	cut, err := c.orders.fenced(c.orders.lists[list], c.fences(numbers))
-	if err != nil {
-		return list, err
+	d.list = c.orders.lists[list]
+	switch {
+	case best > 0:
+		d.by = best.kind()
+	case l.state == filled:
+		d.by = Fill
+	case c.in.Rest != nil:
+		d.by = Rest
+	case l.distance:
+		d.by = Distance
 	}
-	return c.orders.id(cut), nil
+	return d, marks
 }
 
 // heldBy tells whether all prefix sets of the conjunction hold the client, and

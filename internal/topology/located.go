@@ -7,6 +7,8 @@ type located struct {
 	list     uint32
 	rank     rank   // of the rule that gave the list; 0 for none
 	rule     int32  // its number; noRule for none
+	distance bool   // distances gave the list
+	marks    uint64 // that hold it by facts alone
 	fences   uint32 // interned set of fences that hold it by facts alone
 	partials uint32 // interned set of conjunctions whose facts it has
 	barrier  uint32
@@ -44,7 +46,7 @@ func (c *compiler) located(family int) []block {
 		lastKey, lastVal, haveLast = k, v, true
 		return v
 	}
-	blocks := fold(family, classify, c.geo, c.asn, c.barriers)
+	blocks := fold(family, 0, classify, c.geo, c.asn, c.barriers)
 	if c.in.Fill && (c.in.Geo != nil || c.in.ASN != nil) {
 		c.fill(blocks)
 	}
@@ -70,12 +72,18 @@ func (c *compiler) locate(k factsKey) located {
 		if !r.dataMatches(geo, asn) {
 			continue
 		}
-		v.state = known
-		if r.fence >= 0 {
-			fences = append(fences, uint32(r.fence))
-		} else if rk := newRank(r.first, 0, r.n); rk > v.rank {
-			v.rank, v.list, v.rule = rk, r.list, int32(r.rule)
+		switch r.what {
+		case ofMark: // doesn't locate: a mark must not change a list
+			v.marks |= 1 << r.number
+			continue
+		case ofFence:
+			fences = append(fences, uint32(r.number))
+		default:
+			if rk := newRank(r.first, 0, r.n); rk > v.rank {
+				v.rank, v.list, v.rule = rk, r.list, int32(r.number)
+			}
 		}
+		v.state = known
 	}
 	for i := range c.rules.prefixes {
 		if r := &c.rules.prefixes[i]; r.partial >= 0 && r.dataMatches(geo, asn) {
@@ -83,7 +91,7 @@ func (c *compiler) locate(k factsKey) located {
 		}
 	}
 	if v.rank == 0 && c.in.Rest == nil && geo != nil && geo.Coordinates && c.anyLocated() {
-		v.list = c.orders.id(c.orders.byDistance(pointOf(geo.Lat, geo.Lon), nil))
+		v.list, v.distance = c.orders.id(c.orders.byDistance(pointOf(geo.Lat, geo.Lon), nil)), true
 	}
 	v.fences = c.sets.id(fences)
 	v.partials = c.sets.id(partials)
@@ -157,7 +165,9 @@ func (f *filler) node(bits int) spread {
 func (f *filler) give(from, to, source, bits int, list uint32) {
 	for i := from; i < to; i++ {
 		v := f.c.places.values[f.blocks[i].val]
-		f.blocks[i].val = f.c.places.id(located{state: filled, list: list, rule: noRule, fences: v.fences, partials: v.partials})
+		f.blocks[i].val = f.c.places.id(located{
+			state: filled, list: list, rule: noRule, marks: v.marks, fences: v.fences, partials: v.partials,
+		})
 		if f.c.sources != nil {
 			f.c.sources[f.blocks[i].start] = block{start: f.blocks[source].start, bits: uint8(bits)}
 		}

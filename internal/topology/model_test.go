@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -16,24 +17,54 @@ func leafAddr(x int) netip.Addr {
 }
 
 type model struct {
-	in   *Input
-	list [leaves]string // final lists, written out
-	bar  [leaves]int
+	in       *Input
+	geo, asn [leaves]*Facts
+	bar      [leaves]int
+	list     [leaves]string // final lists, written out
+	kind     [leaves]Kind   // what gave them
 }
 
-func newModel(in *Input) *model {
+// newFacts is a model that knows the facts of every piece.
+func newFacts(in *Input) *model {
 	m := &model{in: in}
+	for i, d := range []*Database{in.Geo, in.ASN} {
+		if d == nil {
+			continue
+		}
+		facts := [...]*[leaves]*Facts{&m.geo, &m.asn}[i]
+		for p, at := range d.Networks {
+			from, n := piecesOf(p)
+			for x := from; x < from+n; x++ {
+				facts[x] = &d.Facts[at]
+			}
+		}
+	}
+	for x := range leaves {
+		m.bar[x] = barrierOf(leafAddr(x))
+	}
+	return m
+}
+
+// piecesOf gives the first piece of a prefix, and their number.
+func piecesOf(p netip.Prefix) (from, n int) {
+	a := p.Addr().As4()
+	return int(a[0])<<8 | int(a[1]), leaves >> p.Bits()
+}
+
+// newModel works out the lists of all pieces under one of the input's latency
+// maps, or nil.
+func newModel(in *Input, latency *Measured) *model {
+	m := newFacts(in)
+	ms := measurementsOf(latency)
 	var db [leaves]string // list by the databases; "" when unlocated
 	var spreads [leaves]bool
 	for x := range leaves {
-		a := leafAddr(x)
-		m.bar[x] = barrierOf(a)
-		geo, asn := find(in.Geo, a), find(in.ASN, a)
-		list, located := m.byFacts(geo, asn)
+		list, kind, located := m.byFacts(m.geo[x], m.asn[x])
+		m.kind[x] = Fill
 		if located {
-			db[x] = list
+			db[x], m.kind[x] = list, kind
 		}
-		spreads[x] = located && !m.fencedByFacts(geo, asn) && m.bar[x] == 0
+		spreads[x] = located && !m.fencedByFacts(m.geo[x], m.asn[x]) && m.bar[x] == 0
 	}
 	if in.Fill && (in.Geo != nil || in.ASN != nil) {
 		m.fill(&db, &spreads)
@@ -41,9 +72,9 @@ func newModel(in *Input) *model {
 	for x := range leaves {
 		if db[x] == "" {
 			db[x] = m.deflt()
+			_, m.kind[x], _ = m.byFacts(nil, nil)
 		}
-		a := leafAddr(x)
-		m.list[x] = m.final(a, find(in.Geo, a), find(in.ASN, a), db[x])
+		m.list[x], m.kind[x] = m.final(x, db[x], m.kind[x], ms)
 	}
 	return m
 }
@@ -97,29 +128,37 @@ func setTrue(l []bool) {
 	}
 }
 
+var barrierPrefixes = pfx("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+	"192.168.0.0/16", "224.0.0.0/3", "fc00::/7", "fe80::/10", "ff00::/8", "::/128", "::1/128", "::ffff:0:0/96", "64:ff9b::/96",
+	"2002::/16", "2001::/32")
+
 func barrierOf(a netip.Addr) int {
-	for i, s := range []string{
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
-		"224.0.0.0/3", "fc00::/7", "fe80::/10", "ff00::/8", "::/128", "::1/128", "::ffff:0:0/96", "64:ff9b::/96",
-		"2002::/16", "2001::/32",
-	} {
-		if netip.MustParsePrefix(s).Contains(a) {
+	for i, p := range barrierPrefixes {
+		if p.Contains(a) {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-func find(d *Database, a netip.Addr) *Facts {
-	if d == nil {
+// measurements are what a latency map says of each piece.
+type measurements struct {
+	orders [leaves][]Region
+	depth  int
+}
+
+func measurementsOf(latency *Measured) *measurements {
+	if latency == nil {
 		return nil
 	}
-	for p, i := range d.Networks {
-		if p.Contains(a) {
-			return &d.Facts[i]
+	ms := &measurements{depth: latency.Depth}
+	for p, i := range latency.Networks {
+		from, n := piecesOf(p)
+		for x := from; x < from+n; x++ {
+			ms.orders[x] = latency.Orders[i]
 		}
 	}
-	return nil
+	return ms
 }
 
 func (m *model) altHolds(alt *Alt, a netip.Addr, geo, asn *Facts) bool {
@@ -169,8 +208,11 @@ func (m *model) allHold(alts []Alt, a netip.Addr, geo, asn *Facts) bool {
 // better compares what two rules rank by: kind, prefix length, alternatives.
 func better(a, b [3]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 
-func (m *model) byFacts(geo, asn *Facts) (list string, located bool) {
+func (m *model) byFacts(geo, asn *Facts) (list string, kind Kind, located bool) {
 	list = m.deflt()
+	if m.in.Rest != nil {
+		kind = Rest
+	}
 	located = geo != nil && (geo.Country != "" || geo.Continent != "" || geo.Coordinates)
 	ranked := [3]int{}
 	for _, r := range m.in.Rules {
@@ -183,7 +225,7 @@ func (m *model) byFacts(geo, asn *Facts) (list string, located bool) {
 		}
 		located = true
 		if rk := [3]int{int(r.Alts[0].Kind), 0, len(r.Alts)}; better(rk, ranked) {
-			ranked, list = rk, text
+			ranked, list, kind = rk, text, r.Alts[0].Kind
 		}
 	}
 	if m.fencedByFacts(geo, asn) {
@@ -191,8 +233,11 @@ func (m *model) byFacts(geo, asn *Facts) (list string, located bool) {
 	}
 	if ranked == [3]int{} && m.in.Rest == nil && geo != nil && geo.Coordinates {
 		list = m.distance(geo.Lat, geo.Lon)
+		if len(m.ranked(0, 0)) > 0 {
+			kind = Distance
+		}
 	}
-	return list, located
+	return list, kind, located
 }
 
 func (m *model) fencedByFacts(geo, asn *Facts) bool {
@@ -206,8 +251,10 @@ func (m *model) fencedByFacts(geo, asn *Facts) bool {
 	return false
 }
 
-func (m *model) final(a netip.Addr, geo, asn *Facts, db string) string {
-	list := db
+// final puts prefix rules, fences, a latency map and marks over what the
+// databases gave an address.
+func (m *model) final(x int, list string, kind Kind, latency *measurements) (string, Kind) {
+	a, geo, asn := leafAddr(x), m.geo[x], m.asn[x]
 	ranked := [3]int{}
 	if geo != nil || asn != nil { // rules that need no prefix ranked already
 		for _, r := range m.in.Rules {
@@ -227,16 +274,32 @@ func (m *model) final(a netip.Addr, geo, asn *Facts, db string) string {
 			bits = longest(r.Alts[0].Prefixes, a)
 		}
 		if rk := [3]int{int(r.Alts[0].Kind), bits, len(r.Alts)}; better(rk, ranked) {
-			ranked, list = rk, m.spec(r.Spec)
+			ranked, list, kind = rk, m.spec(r.Spec), r.Alts[0].Kind
 		}
 	}
 	for _, f := range m.in.Fences {
-		for _, alts := range f.Match {
-			if m.allHold(alts, a, geo, asn) {
-				list = m.fence(list, f)
-				break
-			}
+		if m.anyHolds(f.Match, a, geo, asn) {
+			list = m.fence(list, f)
 		}
 	}
-	return list
+	return m.after(x, list, kind, latency)
+}
+
+// after puts a latency map and the marks over what all else gave a piece.
+func (m *model) after(x int, list string, kind Kind, latency *measurements) (string, Kind) {
+	if kind != Prefix && m.bar[x] == 0 && latency != nil {
+		if l, ok := m.measured(list, latency.orders[x], latency.depth); ok {
+			list, kind = l, Latency
+		}
+	}
+	for i, k := range m.in.Marks {
+		if m.anyHolds(k.Match, leafAddr(x), m.geo[x], m.asn[x]) {
+			list += fmt.Sprint("#", i)
+		}
+	}
+	return list, kind
+}
+
+func (m *model) anyHolds(match [][]Alt, a netip.Addr, geo, asn *Facts) bool {
+	return slices.ContainsFunc(match, func(alts []Alt) bool { return m.allHold(alts, a, geo, asn) })
 }

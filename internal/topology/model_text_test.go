@@ -162,10 +162,53 @@ func (m *model) fence(list string, f Fence) string {
 	return text + "|" + strings.Join(names, ",")
 }
 
-// text writes a compiled list as the model does.
+// measured puts the regions of a list that the map's entry names first; of the
+// others, those of a split come by falling weight, then the order.
+func (m *model) measured(list string, order []Region, depth int) (string, bool) {
+	body, fence, fenced := strings.Cut(list, "|")
+	if list == "refuse" {
+		return "", false
+	}
+	names := strings.Split(body, ">")
+	if strings.Contains(body, ":") {
+		var split []string
+		for _, weight := range []string{":70", ":30", ":1", ":0"} { // those of the random worlds and of equal distances
+			for _, one := range strings.Split(names[0], "+") {
+				if name, ok := strings.CutSuffix(one, weight); ok {
+					split = append(split, name)
+				}
+			}
+		}
+		names = append(split, names[1:]...)
+	}
+	var first []string
+	for _, r := range order {
+		n := m.in.Regions[r].Name
+		if slices.Contains(names, n) && !slices.Contains(first, n) && (depth == 0 || len(first) < depth) {
+			first = append(first, n)
+		}
+	}
+	if len(first) == 0 {
+		return "", false
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(first, n) })
+	list = strings.Join(append(first, names...), ">")
+	if fenced {
+		list += "|" + fence
+	}
+	return list, true
+}
+
+// text writes a compiled list as the model does. Marks are "#0#3" at the end.
 func text(in *Input, l *List) string {
+	marks := ""
+	for i := range in.Marks {
+		if l.Marks>>i&1 == 1 {
+			marks += fmt.Sprint("#", i)
+		}
+	}
 	if l.Refuse {
-		return "refuse"
+		return "refuse" + marks
 	}
 	var split, order []string
 	for _, w := range l.Split {
@@ -185,5 +228,5 @@ func text(in *Input, l *List) string {
 		slices.Sort(names)
 		s += "|" + strings.Join(names, ",")
 	}
-	return s
+	return s + marks
 }

@@ -13,27 +13,42 @@ type orders struct {
 	points  []point // by region; valid when Located
 	ids     map[string]uint32
 	lists   []List
-	key     []byte // scratch
+	plain   []uint32          // by list: the first one that differs from it in marks alone
+	plains  map[string]uint32 // those
+	most    int               // lists that there may be
+	full    bool              // there were more
+	key     []byte            // scratch
 }
 
 func newOrders(in *Input) *orders {
-	o := &orders{regions: in.Regions, depth: in.Depth, ids: make(map[string]uint32)}
+	o := &orders{regions: in.Regions, depth: in.Depth, most: maxLists, ids: make(map[string]uint32), plains: make(map[string]uint32)}
 	for _, r := range in.Regions {
 		o.points = append(o.points, pointOf(r.Lat, r.Lon))
 	}
 	return o
 }
 
-// id interns a list.
+// id interns a list. Once there are too many it gives any.
 func (o *orders) id(l List) uint32 {
 	o.key = l.appendKey(o.key[:0])
-	key := o.key
-	if id, ok := o.ids[string(key)]; ok {
+	if id, ok := o.ids[string(o.key)]; ok {
 		return id
 	}
+	if len(o.lists) == o.most {
+		o.full = true
+		return 0
+	}
 	id := uint32(len(o.lists))
-	o.ids[string(key)] = id
+	o.ids[string(o.key)] = id
 	o.lists = append(o.lists, l)
+	l.Marks = 0
+	o.key = l.appendKey(o.key[:0])
+	plain, ok := o.plains[string(o.key)]
+	if !ok {
+		plain = id
+		o.plains[string(o.key)] = id
+	}
+	o.plain = append(o.plain, plain)
 	return id
 }
 
@@ -54,6 +69,10 @@ func (l *List) appendKey(b []byte) []byte {
 		for _, w := range l.Allowed {
 			b = binary.BigEndian.AppendUint64(b, w)
 		}
+	}
+	if l.Marks != 0 {
+		b = append(b, 'm')
+		b = binary.BigEndian.AppendUint64(b, l.Marks)
 	}
 	return b
 }

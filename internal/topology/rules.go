@@ -10,11 +10,13 @@ import (
 // alternatives.
 type rank uint32
 
+func (r rank) kind() Kind { return Kind(r >> 16) }
+
 func newRank(k Kind, prefixLen, alts int) rank {
 	return rank(k)<<16 | rank(prefixLen)<<8 | rank(min(alts, 255))
 }
 
-// conj is one conjunction of a rule or a fence. Its prefix alternatives are
+// conj is one conjunction of a rule, a fence or a mark. Its prefix alternatives are
 // kept apart: they are numbers of prefix sets, joined after the databases.
 type conj struct {
 	first   Kind
@@ -22,10 +24,19 @@ type conj struct {
 	data    []dataAlt // matched against database facts
 	sets    []uint32  // prefix sets that must all hold the client
 	list    uint32    // of a rule
-	rule    int       // number of a rule; noRule for a fence
-	fence   int       // of a fence; -1 for a rule
+	what    what      // it is of
+	number  int       // of the rule, fence or mark
 	partial int       // number among the conjunctions that need both, else -1
 }
+
+// what a conjunction is of.
+type what uint8
+
+const (
+	ofRule what = iota
+	ofFence
+	ofMark
+)
 
 // dataAlt is an alternative that looks at the facts of one database.
 type dataAlt struct {
@@ -61,6 +72,7 @@ type rules struct {
 	prefixes []conj // prefixes alone, or prefixes and database facts
 	partials int
 	sets     [][]netip.Prefix // the prefix sets
+	spoken   int              // how many of them are of rules and fences; the others are of marks
 }
 
 func newRules(in *Input, o *orders) *rules {
@@ -71,11 +83,17 @@ func newRules(in *Input, o *orders) *rules {
 		if !l.Reaches() { // no region of this list has a pool: the rule says nothing
 			continue
 		}
-		r.add(rule.Alts, conj{list: o.id(l), rule: i, fence: -1})
+		r.add(rule.Alts, conj{list: o.id(l), what: ofRule, number: i})
 	}
 	for i := range in.Fences {
 		for _, alts := range in.Fences[i].Match {
-			r.add(alts, conj{rule: noRule, fence: i})
+			r.add(alts, conj{what: ofFence, number: i})
+		}
+	}
+	r.spoken = len(r.sets)
+	for i := range in.Marks {
+		for _, alts := range in.Marks[i].Match {
+			r.add(alts, conj{what: ofMark, number: i})
 		}
 	}
 	return r

@@ -6,17 +6,22 @@ import (
 	"sort"
 )
 
-// cell is what a table holds for a block: the list, the block's length, and
-// whether the block lies in special-purpose or embedding space.
+// cell is what a table holds for a block, from the top: whether it lies in
+// special-purpose or embedding space, the list, what decided that, and the
+// block's length, 0 to 128: with a cap of 0 one block is all of a family.
 type cell uint32
 
-const barrierBit = 1 << 31
+const (
+	barrierBit = 1 << 31
+	lengthBits = 8
+	listShift  = lengthBits + kindBits
+)
 
 // maxLists bounds the number of distinct lists, so that one fits a cell.
-const maxLists = 1 << 23
+const maxLists = barrierBit >> listShift
 
-func newCell(list, bits int, barrier bool) cell {
-	c := cell(list)<<8 | cell(bits)
+func newCell(list, bits int, decided Kind, barrier bool) cell {
+	c := cell(list)<<listShift | cell(decided)<<lengthBits | cell(bits)
 	if barrier {
 		c |= barrierBit
 	}
@@ -24,7 +29,14 @@ func newCell(list, bits int, barrier bool) cell {
 }
 
 func (c cell) barrier() bool { return c&barrierBit != 0 }
-func (c cell) match() Match  { return Match{List: int(c &^ barrierBit >> 8), Bits: int(c & 0xff)} }
+
+func (c cell) match() Match {
+	return Match{
+		List: int(c >> listShift & (maxLists - 1)), Bits: c.bits(), Decided: Kind(c >> lengthBits & kindMask),
+	}
+}
+
+func (c cell) bits() int { return int(c & (1<<lengthBits - 1)) }
 
 // table4 and table6 are the partition of one family as sorted starts. The
 // index narrows a look-up to the blocks that share the first bits; the
@@ -133,7 +145,7 @@ func (t *table6) lookup(a netip.Addr) cell {
 }
 
 func (t *table4) prefix(i int) netip.Prefix {
-	return netip.PrefixFrom(key{hi: uint64(t.starts[i]) << 32}.addr(true), t.cells[i].match().Bits)
+	return netip.PrefixFrom(key{hi: uint64(t.starts[i]) << 32}.addr(true), t.cells[i].bits())
 }
 
 func (t *table6) prefix(i int) netip.Prefix {
@@ -141,7 +153,7 @@ func (t *table6) prefix(i int) netip.Prefix {
 	if t.los != nil {
 		k.lo = t.los[i]
 	}
-	return netip.PrefixFrom(k.addr(false), t.cells[i].match().Bits)
+	return netip.PrefixFrom(k.addr(false), t.cells[i].bits())
 }
 
 func (t *table4) bytes() int { return 4*len(t.index) + 8*len(t.starts) }

@@ -20,6 +20,8 @@ type RegionSet [4]uint64
 // Add puts a region into the set.
 func (s *RegionSet) Add(r Region) { s[r>>6] |= 1 << (r & 63) }
 
+func (s *RegionSet) remove(r Region) { s[r>>6] &^= 1 << (r & 63) }
+
 // Has tells whether a region is in the set.
 func (s *RegionSet) Has(r Region) bool { return s[r>>6]&(1<<(r&63)) != 0 }
 
@@ -38,6 +40,9 @@ type List struct {
 	// Fenced says that a fence confines these clients to the regions in Allowed.
 	Fenced  bool
 	Allowed RegionSet
+	// Marks has bit i set when Input.Marks[i] holds these clients. Lists that
+	// differ in nothing else are distinct, so blocks end where a mark does.
+	Marks uint64
 }
 
 // Match is what a look-up finds: the list, and the length of the block in the
@@ -45,6 +50,9 @@ type List struct {
 type Match struct {
 	List int
 	Bits int
+	// Decided is what gave the list. Of several kinds in one block it is that of
+	// most addresses; when none has most, any of them. It never splits a block.
+	Decided Kind
 }
 
 // Topology maps every client to a candidate list.

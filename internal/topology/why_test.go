@@ -4,35 +4,76 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 )
 
 // TestWhyAgrees holds that the reasons for an address are those of the list it
-// has.
+// has, in both views, and that those without the latency map are those of an
+// input that has none.
 func TestWhyAgrees(t *testing.T) {
-	for seed := range 15 {
+	latency := 0
+	for seed := range 30 {
 		r := rand.New(rand.NewPCG(uint64(seed), 11))
 		in := world(r)
+		if seed%2 == 1 {
+			in = measuredWorld(r)
+		}
 		top := mustCompile(t, in)
-		for range 20 {
+		bare := *in
+		bare.Clients, bare.Resolvers = nil, nil
+		for i := range 20 {
 			a := leafAddr(r.IntN(leaves))
-			w := Why(in, a)
-			want := text(in, &top.Lists[top.full4.lookup(a).match().List])
+			w, found, view := Why(in, a), top.ecs4.lookup(a).match(), in.Clients
+			if i%2 == 0 {
+				w, found, view = WhyTransport(in, a), top.full4.lookup(a).match(), in.Resolvers
+			}
+			want := text(in, &top.Lists[found.List])
 			if got := text(in, &w.List); got != want {
 				t.Fatalf("seed %d: %s: reasons for %s, but the list is %s: %+v", seed, a, got, want, w)
 			}
 			if w.By == ByRule {
 				l := newOrders(in).written(in.Rules[w.Rule].Spec)
-				if len(w.Fences) == 0 && text(in, &l) != want {
+				if len(w.Fences) == 0 && len(in.Marks) == 0 && text(in, &l) != want {
 					t.Fatalf("seed %d: %s: rule %d does not give %s", seed, a, w.Rule, want)
 				}
 			}
 			if w.By == ByFill && (!w.From.IsValid() || w.From.Contains(a)) {
 				t.Fatalf("seed %d: %s: filled from %s", seed, a, w.From)
 			}
+			entry, net := entryOf(view, a)
+			if w.EntryNet != net || net.IsValid() && w.Entry != entry {
+				t.Fatalf("seed %d: %s: entry %d, %s, want %d, %s", seed, a, w.Entry, w.EntryNet, entry, net)
+			}
+			without := Why(&bare, a)
+			if w.By == ByLatency {
+				latency++
+				w = *w.Without
+			}
+			w.Entry, w.EntryNet = 0, netip.Prefix{}
+			if !reflect.DeepEqual(w, without) {
+				t.Fatalf("seed %d: %s: without the map %+v, want %+v", seed, a, w, without)
+			}
 		}
 	}
+	if latency < 50 {
+		t.Errorf("latency decided only %d times", latency)
+	}
+}
+
+// entryOf finds the entry of a map that holds an address.
+func entryOf(m *Measured, a netip.Addr) (int, netip.Prefix) {
+	i := 0
+	if m != nil {
+		for p := range m.Networks {
+			if p.Contains(a) {
+				return i, p
+			}
+			i++
+		}
+	}
+	return 0, netip.Prefix{}
 }
 
 func TestWhy(t *testing.T) {
@@ -78,6 +119,39 @@ func TestWhy(t *testing.T) {
 	}
 	if !Why(in, netip.MustParseAddr("10.0.0.0")).SpecialSpace {
 		t.Error("10.0.0.0 is not special")
+	}
+}
+
+func TestWhyLatency(t *testing.T) {
+	in := measuredFixture()
+	for _, tc := range []struct {
+		addr, list, without, net string
+		by                       By
+		entry                    int
+	}{
+		{"20.1.2.3", "ap>us>eu", "eu>us>ap", "0.0.0.0/1", ByLatency, 0},
+		{"22.200.0.0", "us>eu", "us>eu", "0.0.0.0/1", ByLatency, 0},
+		{"24.0.0.0", "ap>eu|ap,eu", "eu>ap|ap,eu", "0.0.0.0/1", ByLatency, 0},
+		{"20.7.2.3", "eu>us>ap", "", "0.0.0.0/1", ByRule, 0},
+		{"23.1.2.3", "refuse", "", "0.0.0.0/1", ByRule, 0},
+		{"10.1.2.3", "eu>us>ap", "", "0.0.0.0/1", ByOrder, 0},
+		{"2001:db8::", "us>eu>ap", "eu>us>ap", "2000::/3", ByLatency, 2},
+		{"4000::", "eu>us>ap", "", "invalid Prefix", ByOrder, 0},
+	} {
+		a := netip.MustParseAddr(tc.addr)
+		w := Why(in, a)
+		if w.By != tc.by || text(in, &w.List) != tc.list || w.Entry != tc.entry || w.EntryNet.String() != tc.net {
+			t.Errorf("%s: got %s by %s, entry %d %s", a, text(in, &w.List), w.By, w.Entry, w.EntryNet)
+		}
+		if (w.Without != nil) != (tc.without != "") || w.Without != nil && (text(in, &w.Without.List) != tc.without || w.Without.By == ByLatency) {
+			t.Errorf("%s: without the map %+v", a, w.Without)
+		}
+		if w := WhyTransport(in, a); w.By == ByLatency || w.EntryNet.IsValid() || w.Without != nil {
+			t.Errorf("%s: there is no map of resolvers: %+v", a, w)
+		}
+	}
+	if w := Why(in, netip.MustParseAddr("22.200.0.0")); w.From.IsValid() || w.Without.By != ByFill || w.Without.From.String() != "22.0.0.0/9" {
+		t.Errorf("got %+v, without the map %+v", w, w.Without)
 	}
 }
 

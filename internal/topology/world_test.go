@@ -48,6 +48,47 @@ func world(r *rand.Rand) *Input {
 	return in
 }
 
+// measuredWorld is a world with latency maps and marks.
+func measuredWorld(r *rand.Rand) *Input {
+	in := world(r)
+	for i := range in.Rules {
+		if s := in.Rules[i].Spec.Split; s != nil && r.IntN(2) == 0 {
+			s[0].Weight, s[1].Weight = 70*uint32(r.IntN(2)), 70
+		}
+	}
+	switch r.IntN(4) {
+	case 0:
+		in.Clients = randomMeasured(r)
+		in.Resolvers = in.Clients
+	case 1:
+		in.Clients = randomMeasured(r)
+	case 2:
+		in.Resolvers = randomMeasured(r)
+	default:
+		in.Clients, in.Resolvers = randomMeasured(r), randomMeasured(r)
+	}
+	for i := range r.IntN(4) {
+		k := Mark{Name: fmt.Sprint("m", i)}
+		for range 1 + r.IntN(2) {
+			k.Match = append(k.Match, randomAlts(r))
+		}
+		in.Marks = append(in.Marks, k)
+	}
+	return in
+}
+
+func randomMeasured(r *rand.Rand) *Measured {
+	m := &Measured{Networks: randomDatabase(r, 100).Networks, Depth: r.IntN(4)}
+	for range 8 {
+		var order []Region
+		for _, p := range r.Perm(5)[:r.IntN(6)] {
+			order = append(order, Region(p))
+		}
+		m.Orders = append(m.Orders, order)
+	}
+	return m
+}
+
 // distinctRanks keeps the first rule of each shape, since the configuration
 // refuses rules that rank equally and overlap.
 func distinctRanks(in *Input) {
@@ -71,10 +112,12 @@ func randomPrefix(r *rand.Rand) netip.Prefix {
 	return netip.PrefixFrom(leafAddr(r.IntN(leaves)), 1+r.IntN(16)).Masked()
 }
 
+var ruleKinds = []Kind{Continent, Country, Subdivision, ASN, Prefix}
+
 func randomAlts(r *rand.Rand) []Alt {
 	var alts []Alt
 	for range 1 + r.IntN(5)/3 {
-		a := Alt{Kind: Kind(1 + r.IntN(5))}
+		a := Alt{Kind: ruleKinds[r.IntN(5)]}
 		switch a.Kind {
 		case Continent:
 			a.Codes = []string{[]string{"EU", "NA", "AS"}[r.IntN(3)]}

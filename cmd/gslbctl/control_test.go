@@ -1,0 +1,261 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/control"
+	"github.com/seed-945f90c5/gslb/internal/control/controltest"
+)
+
+const testToken = "0123456789abcdef0123"
+
+// pretended is a server with a pretended plugin, on a unix socket.
+type pretended struct {
+	backend *controltest.Backend
+	store   *control.Store
+	socket  string // as -control wants it
+}
+
+func pretend(t *testing.T) *pretended {
+	t.Helper()
+	dir := t.TempDir()
+	p := &pretended{backend: controltest.New(), socket: "unix:" + filepath.Join(dir, "s")}
+	p.backend.Now = func() time.Time { return time.Date(2026, 5, 1, 22, 0, 0, 0, time.UTC) }
+	var err error
+	p.store, err = control.Open(control.StoreOptions{Dir: dir, Backend: p.backend, Now: time.Now, Logf: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := control.OpenTokens(tokenFile(t, "alice "+testToken), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := control.Listen("unix", filepath.Join(dir, "s"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := control.New(control.Options{Store: p.store, Tokens: tokens, Now: time.Now, Logf: t.Logf}).HTTP()
+	done := make(chan error)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		p.store.Close()
+	})
+	return p
+}
+
+func tokenFile(t *testing.T, line string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("# mine\n"+line+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// times are those of the clock, and versions.
+var times = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|00000000000000aa\.\w+\.\d+`)
+
+// ask runs gslbctl against the server; ~ in the line is a space in an argument.
+func (p *pretended) ask(t *testing.T, line string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("GSLBCTL_CONTROL", p.socket)
+	t.Setenv("GSLBCTL_TOKEN_FILE", tokenFile(t, testToken))
+	var out, errs strings.Builder
+	args := strings.Fields(line)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "~", " ")
+	}
+	code = run(args, &out, &errs)
+	clean := func(s string) string {
+		return times.ReplaceAllString(strings.ReplaceAll(s, p.socket, "unix:SOCKET"), "TIME")
+	}
+	return code, clean(out.String()), clean(errs.String())
+}
+
+// TestControlNight follows one night at the command line.
+func TestControlNight(t *testing.T) {
+	p := pretend(t)
+	var night strings.Builder
+	for _, step := range []struct {
+		line string
+		code int
+	}{
+		{"status", exitOK},
+		{"whatif drain us", exitOK},
+		{"drain us -why power~works -for 2h", exitOK},
+		{"whatif drain eu", exitOK},
+		{"drain eu -why wrong~one -for 2h", exitError},
+		{"dial us 25 -host api.example.com -why slowly -never", exitOK},
+		{"share us 5% -area ca -why soak -never -quiet", exitOK},
+		{"weight 192.0.2.1 7 -why new~box -never -quiet", exitOK},
+		{"force 192.0.2.2 down -region us -why smoke -never -quiet", exitOK},
+		{"undrain ap -why needed", exitError},
+		{"undrain ap -why needed -until 2100-01-01T00:00:00Z", exitError},
+		{"undrain us -why works~again", exitOK},
+		{"overrides", exitOK},
+		{"whatif cancel 2", exitOK},
+		{"cancel 2 -why done -quiet", exitOK},
+		{"return 192.0.2.1 web -why disk~replaced", exitOK},
+		{"return 192.0.2.1 db -why disk~replaced", exitError},
+		{"drain eu -why the~end -never -force -quiet", exitOK},
+		{"drain us -why the~end -never -force", exitOK},
+		{"status", exitOK},
+		{"audit -limit 3", exitOK},
+	} {
+		code, stdout, stderr := p.ask(t, step.line)
+		if code != step.code || (code == exitOK) != (stderr == "") {
+			t.Errorf("%s: exit code %d, expected %d\n%s", step.line, code, step.code, stderr)
+		}
+		night.WriteString("$ gslbctl " + step.line + "\n" + stdout + stderr)
+	}
+	golden(t, "control-night.txt", night.String())
+	if got := p.backend.Returned(); len(got) != 1 || got[0] != "192.0.2.1 web" {
+		t.Errorf("back are %q", got)
+	}
+}
+
+func TestControlExplain(t *testing.T) {
+	p := pretend(t)
+	code, stdout, stderr := p.ask(t, "explain -control "+p.socket+" -type A api.example.com 198.51.100.77")
+	if code != exitOK || !strings.Contains(stdout, "192.0.2.1  ttl 30  from eu") || !strings.Contains(stdout, "198.51.100.0/24") {
+		t.Errorf("%d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := p.ask(t, "explain -control "+p.socket+" x.example.com 198.51.100.77"); code != exitError || !strings.Contains(stderr, "no host") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if code, _, stderr := p.ask(t, "explain -control "+p.socket+" -view public x.example.com 198.51.100.77"); code != exitUsage || !strings.Contains(stderr, "-view") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// TestControlSeveral holds that a command goes to every server, and fails if one
+// of them does.
+func TestControlSeveral(t *testing.T) {
+	a, b := pretend(t), pretend(t)
+	to := " -control " + a.socket + " -control " + b.socket
+	if code, stdout, stderr := a.ask(t, "drain us -why fire -for 1h"+to); code != exitOK || strings.Count(stdout, "done") != 2 || !strings.Contains(stdout, b.socket+"\n") {
+		t.Errorf("%d\n%s%s", code, stdout, stderr)
+	}
+	if a.backend.Current().Len() != 1 || b.backend.Current().Len() != 1 {
+		t.Error("it isn't done on both")
+	}
+	b.backend.FailWith(func(string) error { return errors.New("no memory") })
+	code, stdout, stderr := a.ask(t, "dial eu 7 -why fire -for 1h -json"+to+" -control unix:/nowhere/s")
+	if code != exitError || stderr != "" {
+		t.Errorf("%d %s", code, stderr)
+	}
+	var all []outcome
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || len(all) != 3 || all[0].Error != "" || all[0].Reply == nil ||
+		all[1].Failure == nil || all[1].Failure.Code != "internal" || all[2].Error == "" || all[2].Reply != nil {
+		t.Errorf("%v\n%s", err, stdout)
+	}
+	if a.backend.Current().Len() != 2 {
+		t.Error("it isn't done where it can be")
+	}
+}
+
+func TestControlMisuse(t *testing.T) {
+	p := pretend(t)
+	open := tokenFile(t, testToken)
+	os.Chmod(open, 0o644)
+	wrong, none := tokenFile(t, testToken+"x"), tokenFile(t, "# none")
+	for line, want := range map[string]string{
+		"drain":                            "0 arguments of drain: expected REGION or ADDRESS",
+		"dial eu":                          "1 arguments of dial: expected REGION and PERCENT",
+		"weight eu 7":                      `"eu" is no address of an endpoint`,
+		"drain eu -region us":              "expected one region",
+		"drain eu -until tomorrow":         "expected a time like",
+		"whatif":                           "as in: gslbctl whatif drain eu",
+		"whatif drian eu":                  `did you mean "drain"?`,
+		"whatif status":                    `"status" changes nothing`,
+		"status eu":                        `unexpected "eu"`,
+		"return 192.0.2.1":                 "expected ADDRESS and CHECK",
+		"status -control http://192.0.2.1": "a token doesn't go over a network in the clear",
+		"status -control localhost:8053":   "expected unix:/PATH",
+		"status -control https://a/b":      "expected unix:/PATH",
+		"status -token-file " + open:       "only its owner may read",
+		"status -token-file " + none:       "it holds no token",
+		"status -token-file /nowhere":      "no such file",
+		"status -cert x":                   "-cert and -key belong together",
+		"status -ca " + open:               "no certificate in PEM",
+		"drain eu -nonsense":               "flag provided but not defined",
+	} {
+		code, stdout, stderr := p.ask(t, line)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d\n%s%s", line, code, stdout, stderr)
+		}
+	}
+	for line, want := range map[string]string{
+		"status -token-file " + wrong:         "the server doesn't take the token",
+		"status -control unix:/nowhere/s":     "no such file",
+		"drain mars -why fire -for 1h":        "no region",
+		"drain us -for 1h":                    "say why",
+		"drain us -why fire":                  "expected until, for or never",
+		"audit -limit 0":                      "expected 1..1000",
+		"dial us 1000 -why fire -for 1h":      "0..100 %",
+		"drain us -why fire -for 1h -host x.": "no host",
+	} {
+		code, _, stderr := p.ask(t, line)
+		if code != exitError || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d\n%s", line, code, stderr)
+		}
+	}
+	t.Setenv("GSLBCTL_CONTROL", "")
+	t.Setenv("GSLBCTL_TOKEN_FILE", "")
+	var out, errs strings.Builder
+	if code := run([]string{"status"}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "set GSLBCTL_CONTROL") {
+		t.Errorf("%d %s", code, errs.String())
+	}
+	errs.Reset()
+	if code := run([]string{"status", "-control", p.socket}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "set GSLBCTL_TOKEN_FILE") {
+		t.Errorf("%d %s", code, errs.String())
+	}
+}
+
+// TestControlStale holds that a change isn't made on another state than the one
+// that was foretold.
+func TestControlStale(t *testing.T) {
+	p := pretend(t)
+	first := true
+	p.backend.FailWith(func(method string) error {
+		if method == "WhatIf" && first {
+			first = false
+			defer p.backend.Reload("00000000000000bb") // after the version was read
+		}
+		return nil
+	})
+	code, _, stderr := p.ask(t, "drain us -why fire -for 1h")
+	if code != exitError || !strings.Contains(stderr, "no longer current") || !strings.Contains(stderr, "look again") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if p.store.Overrides().Len() != 0 {
+		t.Error("it is done all the same")
+	}
+}
+
+// TestControlDocs holds that the example in docs/control.md is what the command prints.
+func TestControlDocs(t *testing.T) {
+	const file, begin, end = "../../docs/control.md", "<!-- example -->\n```\n$ gslbctl drain us -why \"power works\" -for 2h\n", "```\n<!-- end -->\n"
+	code, example, stderr := pretend(t).ask(t, "drain us -why power~works -for 2h")
+	page, err := os.ReadFile(file)
+	if err != nil || code != exitOK {
+		t.Fatal(err, stderr)
+	}
+	_, rest, ok := strings.Cut(string(page), begin)
+	written, _, closed := strings.Cut(rest, end)
+	if !ok || !closed || times.ReplaceAllString(written, "TIME") != example {
+		t.Errorf("the example in %s is not what the command prints:\n%s", file, example)
+	}
+}

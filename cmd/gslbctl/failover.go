@@ -1,0 +1,262 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coredns/coredns/plugin"
+
+	health "github.com/seed-945f90c5/gslb/internal/check"
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/failover"
+)
+
+const failoverHelp = `Usage: gslbctl failover [flags] [NAME]
+
+Works out what an outage of a region costs: how long clients keep going there, how
+many of their requests fail, and what a shorter TTL or faster checks would change.
+With -conf and NAME, interval, fall and TTL are those of that host; flags win.
+
+-population NAME:SHARE:TIME[:fixed] says how a part of the clients keeps an answer;
+it may be repeated and replaces the customary 80% that honour the TTL, 15% whose
+resolver raises it to 300s, and 5% that hold on for 1800s. What is left of TIME is spread
+evenly; with fixed they all stay until TIME after the outage began. "ttl" is the TTL:
+
+    gslbctl failover -conf Corefile -rate 40000 api.example.com
+    gslbctl failover -interval 10s -fall 3 -publish 10s -ttl 60 -rate 40000 -horizon 340s
+    gslbctl failover -population mobile:40%:600s:fixed -population rest:60%:ttl -svg out.svg
+
+Flags may stand anywhere:
+`
+
+// failoverRequest is what is to be worked out.
+type failoverRequest struct {
+	model       failover.Model
+	ttl         time.Duration
+	written     populations
+	stragglers  float64
+	straggler   time.Duration
+	draws       int
+	seed        uint64
+	caches      float64
+	price       float64
+	regions     int
+	from        string // where interval, fall and TTL are from
+	checksFound bool
+}
+
+// populations is the value of the flag -population.
+type populations []string
+
+func (p *populations) String() string { return strings.Join(*p, " ") }
+
+// Set implements flag.Value.
+func (p *populations) Set(word string) error { *p = append(*p, word); return nil }
+
+func failoverCommand(args []string, stdout, stderr io.Writer) int {
+	r := failoverRequest{}
+	flags := newFlags("failover", failoverHelp, stdout, stderr)
+	conf := flags.String("conf", "", "the Corefile `file` that NAME is read from")
+	flags.DurationVar(&r.model.Interval, "interval", 10*time.Second, "`time` between two probes")
+	flags.IntVar(&r.model.Fall, "fall", 3, "failed `probes` in a row that make the verdict")
+	flags.DurationVar(&r.model.Detection, "detection", 0, "`time` to the verdict, instead of interval and fall")
+	flags.DurationVar(&r.model.Publish, "publish", 0, "`time` from the verdict to the first new answer")
+	flags.BoolVar(&r.model.Phase, "phase", true, "count the time until the first probe fails, half an interval on average")
+	ttl := flags.Float64("ttl", 30, "TTL in `seconds`")
+	flags.Float64Var(&r.model.Rate, "rate", 0, "requests per second that go to the region")
+	flags.DurationVar(&r.model.Horizon, "horizon", 0, "count failures up to this `time`; 0: until everybody has moved")
+	flags.Var(&r.written, "population", "`NAME:SHARE:TIME[:fixed]`, may be repeated")
+	stragglers := flags.String("stragglers", "3%", "`percent` of clients that take up to -straggler longer, for the percentiles")
+	flags.DurationVar(&r.straggler, "straggler", 900*time.Second, "the longest `time` that stragglers take beyond the TTL")
+	flags.IntVar(&r.draws, "draws", 100000, "clients to simulate, up to 10 million")
+	flags.Uint64Var(&r.seed, "seed", 1, "seed of the simulation")
+	flags.Float64Var(&r.caches, "caches", 0, "resolver caches that ask for the name: gives the query rate that the TTL implies")
+	flags.Float64Var(&r.price, "price", 0, "price of a million queries")
+	flags.IntVar(&r.regions, "regions", 0, "equal regions: gives the headroom that the loss of one takes")
+	svg := flags.String("svg", "", "draw the curve into this `file`")
+	asJSON := flags.Bool("json", false, "write JSON")
+	rest, code := parseFlags(flags, args)
+	if rest == nil {
+		return code
+	}
+	set := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	r.ttl = time.Duration(*ttl * float64(time.Second))
+	if err := r.read(*conf, rest, set, *stragglers); err != nil {
+		return misuse(flags, "%v", err)
+	}
+	result := r.result()
+	if *svg != "" {
+		if err := r.plot(*svg, result); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	if *asJSON {
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(result); err != nil {
+			return fail(stderr, err)
+		}
+		return exitOK
+	}
+	result.print(stdout)
+	return exitOK
+}
+
+// read completes the request from the arguments and a Corefile.
+func (r *failoverRequest) read(conf string, rest []string, set map[string]bool, stragglers string) (err error) {
+	switch {
+	case len(rest) > 1:
+		return fmt.Errorf("unexpected %q: expected at most one NAME", rest[1])
+	case len(rest) == 1 && conf == "":
+		return fmt.Errorf("NAME without -conf: say which Corefile %s is in", rest[0])
+	case len(rest) == 0 && conf != "":
+		return fmt.Errorf("-conf without NAME: say which host of %s", conf)
+	case r.draws < 0 || r.draws > 10e6:
+		return fmt.Errorf("-draws %d: expected 0 to 10 million", r.draws)
+	case r.ttl < 0 || r.ttl > 86400*time.Second:
+		return fmt.Errorf("-ttl: expected 0 to 86400 seconds")
+	case r.straggler < 0 || r.caches < 0 || r.price < 0 || r.regions < 0:
+		return fmt.Errorf("-straggler, -caches, -price and -regions can't be below 0")
+	}
+	if r.stragglers, err = share(stragglers); err != nil {
+		return fmt.Errorf("-stragglers %v", err)
+	}
+	if len(rest) == 1 {
+		if err := r.host(conf, nameOf(rest[0]), set); err != nil {
+			return err
+		}
+	}
+	if r.model.Populations, err = r.populations(r.ttl); err != nil {
+		return err
+	}
+	return r.model.Check()
+}
+
+// host reads interval, fall and TTL of a host.
+func (r *failoverRequest) host(conf, name string, set map[string]bool) error {
+	blocks, err := readCorefile(conf)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for i := range blocks {
+		s := &blocks[i]
+		if len(s.tokens) == 0 {
+			continue
+		}
+		p, err := s.build()
+		if err != nil {
+			return err
+		}
+		for _, h := range p.Hosts {
+			names = append(names, h.Config.Names...)
+		}
+		zone := plugin.Zones(p.Block.Zones).Matches(name)
+		if h, _ := p.Find(zone, name); zone != "" && h != nil {
+			r.from = h.Config.Pos.String()
+			r.use(p.Block, h.Config, set)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: no host %s%s", conf, name, config.DidYouMean(name, names))
+}
+
+// use takes the slowest check of a host: a region is gone when its last endpoint is.
+func (r *failoverRequest) use(b *config.Block, h *config.Host, set map[string]bool) {
+	var slowest *health.Check
+	for _, pool := range h.Pools {
+		for i := range b.Checks {
+			c := &b.Checks[i].Check
+			for _, name := range pool.Checks {
+				if name == c.Name && (slowest == nil || detection(c) > detection(slowest)) {
+					slowest = c
+				}
+			}
+		}
+	}
+	if slowest != nil {
+		r.checksFound = true
+		if !set["interval"] {
+			r.model.Interval = slowest.Interval
+		}
+		if !set["fall"] {
+			r.model.Fall = slowest.Fall
+		}
+	}
+	if !set["ttl"] {
+		r.ttl = time.Duration(h.TTL) * time.Second
+	}
+}
+
+func detection(c *health.Check) time.Duration { return time.Duration(c.Fall) * c.Interval }
+
+// populations are the parts of the clients for a TTL.
+func (r *failoverRequest) populations(ttl time.Duration) (list []failover.Population, err error) {
+	if len(r.written) == 0 {
+		return failover.Customary(ttl), nil
+	}
+	for _, word := range r.written {
+		parts := strings.Split(word, ":")
+		bad := fmt.Errorf("-population %s: expected NAME:SHARE:TIME or NAME:SHARE:TIME:fixed, such as sticky:5%%:1800s:fixed", word)
+		if len(parts) < 3 || len(parts) > 4 || len(parts) == 4 && parts[3] != "fixed" {
+			return nil, bad
+		}
+		p := failover.Population{Name: parts[0], Keep: ttl, Fixed: len(parts) == 4}
+		if p.Share, err = share(parts[1]); err != nil {
+			return nil, bad
+		}
+		if parts[2] != "ttl" {
+			if p.Keep, err = time.ParseDuration(parts[2]); err != nil {
+				return nil, bad
+			}
+			if !p.Fixed {
+				p.Keep = max(p.Keep, ttl)
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// share reads a percentage, or a part of 1.
+func share(word string) (float64, error) {
+	number, percent := strings.CutSuffix(word, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) || math.IsNaN(v) {
+		return 0, fmt.Errorf("%q: expected a percentage such as 5%%", word)
+	}
+	return v, nil
+}
+
+// plot draws the curve and those of the alternatives.
+func (r *failoverRequest) plot(path string, result *failoverResult) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	until := math.Ceil(r.model.Moved()*1.05/60) * 60
+	if h := r.model.Horizon.Seconds(); h > 0 {
+		until = h
+	}
+	var curves []failover.Curve
+	for i := range result.alternatives {
+		a := &result.alternatives[i]
+		curves = append(curves, failover.Curve{Name: a.name, Model: &a.model})
+	}
+	if err := failover.Plot(file, "Clients that still go to the failed region", until, curves); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/failover"
+)
+
+// failoverResult is what failover prints; its JSON form is stable.
+type failoverResult struct {
+	From        string                `json:"from,omitempty"` // the host statement, as file:line
+	NoChecks    bool                  `json:"no_checks,omitempty"`
+	Interval    float64               `json:"interval_seconds"`
+	Fall        int                   `json:"fall"`
+	TTL         float64               `json:"ttl_seconds"`
+	Publish     float64               `json:"publish_seconds"`
+	Horizon     float64               `json:"horizon_seconds,omitempty"`
+	Rate        float64               `json:"rate,omitempty"`
+	Populations []failover.Population `json:"populations"`
+
+	FirstNew     float64            `json:"first_new_answer_seconds"`
+	Curve        []curvePoint       `json:"curve"`
+	Percentiles  []percentile       `json:"percentiles"` // of those who honour the TTL, and stragglers
+	Mean         float64            `json:"mean_seconds"`
+	Compared     []failoverCompared `json:"compared"` // the first is what was asked
+	Queries      float64            `json:"queries_per_second,omitempty"`
+	Cost         float64            `json:"cost_per_month,omitempty"`
+	Headroom     float64            `json:"headroom,omitempty"`
+	alternatives []failoverAlternative
+}
+
+type curvePoint struct {
+	At   float64 `json:"seconds"`
+	Left float64 `json:"left"`
+}
+
+type percentile struct {
+	P         float64 `json:"p"`
+	Exact     float64 `json:"seconds"`
+	Simulated float64 `json:"simulated_seconds,omitempty"`
+}
+
+type failoverCompared struct {
+	Name   string  `json:"name"`
+	Lost   float64 `json:"lost_seconds"`
+	Failed float64 `json:"failed_requests,omitempty"`
+	Moved  float64 `json:"all_moved_seconds"`
+	// Queries is how many times the queries of what was asked it takes; 0: it is no
+	// matter of DNS.
+	Queries float64 `json:"query_factor,omitempty"`
+}
+
+type failoverAlternative struct {
+	name    string
+	model   failover.Model
+	queries float64
+}
+
+// alternativesOf are what was asked, and what would make it shorter.
+func (r *failoverRequest) alternativesOf() []failoverAlternative {
+	list := []failoverAlternative{{"as given", r.model, 1}}
+	if half := r.ttl / 2; half > 0 {
+		m := r.model
+		m.Populations, _ = r.populations(half) // it was read for the TTL before
+		list = append(list, failoverAlternative{fmt.Sprintf("TTL %g", half.Seconds()), m, 2})
+	}
+	m := r.model
+	m.Interval /= 2
+	m.Detection /= 2
+	name := fmt.Sprintf("interval %s", m.Interval)
+	if m.Detection > 0 {
+		name = fmt.Sprintf("detection %s", m.Detection)
+	}
+	list = append(list, failoverAlternative{name, m, 1})
+	return append(list, failoverAlternative{"anycast", failover.Model{
+		Detection: 3 * time.Second, Rate: r.model.Rate, Horizon: r.model.Horizon,
+		Populations: []failover.Population{
+			{Name: "routed", Share: 0.9, Keep: 15 * time.Second}, {Name: "slow", Share: 0.1, Keep: 90 * time.Second},
+		},
+	}, 0})
+}
+
+func (r *failoverRequest) result() *failoverResult {
+	m := &r.model
+	out := &failoverResult{
+		From: r.from, NoChecks: r.from != "" && !r.checksFound, Interval: m.Interval.Seconds(), Fall: m.Fall, TTL: r.ttl.Seconds(),
+		Publish: m.Publish.Seconds(), Horizon: m.Horizon.Seconds(), Rate: m.Rate, Populations: m.Populations, FirstNew: m.Start(),
+	}
+	until := m.Moved()
+	if m.Horizon > 0 {
+		until = m.Horizon.Seconds()
+	}
+	for i := range 11 {
+		t := math.Round(until * float64(i) / 10)
+		out.Curve = append(out.Curve, curvePoint{t, m.Left(t)})
+	}
+	spread := m.Spread(r.ttl, r.stragglers, r.straggler)
+	draws := spread.Draws(r.draws, r.seed)
+	for _, p := range []float64{0.5, 0.9, 0.95, 0.99, 0.999} {
+		q := percentile{P: p, Exact: spread.Percentile(p)}
+		if len(draws) > 0 {
+			q.Simulated = failover.Drawn(draws, p)
+		}
+		out.Percentiles = append(out.Percentiles, q)
+	}
+	out.Mean = spread.Mean()
+	out.alternatives = r.alternativesOf()
+	for _, a := range out.alternatives {
+		out.Compared = append(out.Compared, failoverCompared{a.name, a.model.Lost(), a.model.Failed(), a.model.Moved(), a.queries})
+	}
+	if r.caches > 0 && r.ttl > 0 {
+		out.Queries = failover.Queries(r.caches, r.ttl)
+		out.Cost = failover.Cost(out.Queries, r.price)
+	}
+	if r.regions > 1 {
+		out.Headroom = failover.Headroom(r.regions)
+	}
+	return out
+}
+
+// print writes the result for a person.
+func (f *failoverResult) print(w io.Writer) {
+	if f.From != "" {
+		fmt.Fprintf(w, "Host at %s: interval %gs, fall %d, TTL %gs\n", f.From, f.Interval, f.Fall, f.TTL)
+	} else {
+		fmt.Fprintf(w, "Interval %gs, fall %d, TTL %gs\n", f.Interval, f.Fall, f.TTL)
+	}
+	if f.NoChecks {
+		fmt.Fprintln(w, "This host has no health check: nothing detects an outage. Interval and fall are those of the flags.")
+	}
+	fmt.Fprintf(w, "The first new answer is out after %.0fs.\n\n", f.FirstNew)
+	fmt.Fprintln(w, "Clients that still go to the failed region:")
+	for _, p := range f.Curve {
+		fmt.Fprintf(w, "  %6.0fs  %5.1f%%  %s\n", p.At, 100*p.Left, bar(p.Left))
+	}
+	fmt.Fprintln(w, "\nTime until a client has moved, if it honours the TTL, with stragglers:")
+	for _, p := range f.Percentiles {
+		fmt.Fprintf(w, "  p%-5g %6.1fs", 100*p.P, p.Exact)
+		if p.Simulated > 0 {
+			fmt.Fprintf(w, "  (simulated %.1fs)", p.Simulated)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "  mean   %6.1fs\n\n", f.Mean)
+	until := "until everybody has moved"
+	if f.Horizon > 0 {
+		until = fmt.Sprintf("up to %gs", f.Horizon)
+	}
+	fmt.Fprintf(w, "Lost %s, in seconds of all requests:\n", until)
+	for _, c := range f.Compared {
+		fmt.Fprintf(w, "  %-16s %7.2fs", c.Name, c.Lost)
+		if f.Rate > 0 {
+			fmt.Fprintf(w, "  %12.0f requests", c.Failed)
+		}
+		if c.Queries > 1 {
+			fmt.Fprintf(w, "  at %g times the queries", c.Queries)
+		}
+		fmt.Fprintln(w)
+	}
+	if f.Queries > 0 {
+		fmt.Fprintf(w, "\nThe TTL implies %.0f queries per second", f.Queries)
+		if f.Cost > 0 {
+			fmt.Fprintf(w, ", %.2f a month", f.Cost)
+		}
+		fmt.Fprintln(w, ".")
+	}
+	if f.Headroom > 0 {
+		fmt.Fprintf(w, "\nThe loss of one region raises the load of the others by %.0f%%: they need that headroom.\n", 100*f.Headroom)
+	}
+}
+
+// bar is a part as a bar of up to 40 characters.
+func bar(part float64) string {
+	return "########################################"[:int(math.Round(40*min(1, max(0, part))))]
+}

@@ -1,0 +1,156 @@
+// Package capacity is the control law that keeps what takes traffic within its
+// capacity: from what every region can take and takes now, it computes which part
+// of the clients that come to a region the region takes, and so what spills to the
+// next candidate.
+//
+// The law is one pure function, [Step]: explicit state in, explicit state out, no
+// clock, and the same result on every machine (products are rounded before they
+// are added, and powers are made of square roots, which IEEE 754 rounds exactly).
+// Each step
+//
+//  1. takes in the load signals, and refuses those that can't be (signal.go);
+//  2. estimates the natural demand of every sink: what would come to it if every
+//     sink took everything (demand.go);
+//  3. sets limits: target, growth, fullness, and a slow trim (limit.go);
+//  4. places the demand by deferred acceptance (place.go), and what no limit
+//     admits at equal utilisation (residue.go);
+//  5. moves a bounded part of the traffic towards that (admit.go).
+//
+// Speed comes from the estimate and the placement, which know at once where demand
+// belongs; feedback only trims. Resolvers follow over a TTL or far longer, and signals
+// are late, so a law that answers to utilisation alone goes round in circles: package
+// sim shows both.
+package capacity
+
+import "time"
+
+// Sink is a thing with a limit that takes traffic: a region, or a pool of one host that
+// has a capacity of its own. The state knows it by its name, which must be unique
+// in an input; of two equal names the state keeps the first.
+type Sink struct {
+	Name string
+	// Capacity is what it can take, in the unit of its load. 0, and what is no
+	// capacity (negative, infinite, NaN): none known, so it takes everything.
+	Capacity float64
+	// Target is the part of the capacity that placing aims at, 0..1; 0 is [DefaultTarget].
+	Target float64
+	// Growth is by how much, as a part of its own long-term natural demand, what
+	// others spill may raise its flow: 0.3 for 30 %. 0: as far as the target.
+	Growth float64
+	Signal Signal
+	// Health is the part of what comes that its health lets it take, 0..1; 0: down.
+	Health float64
+	// Dial is the operator's part of what comes, 0..1, with any ramp after an
+	// outage multiplied in.
+	Dial float64
+	// Drained takes nothing, whatever its dial.
+	Drained bool
+	// Soak: it gets an absolute share of the resolutions before any candidate is asked, so
+	// it is no candidate here and no floor holds for it. Its load is all its own.
+	Soak bool
+	// Full: alive, and says it can take no more. Its capacity is then at most its
+	// present load, however much less than Capacity that is.
+	Full bool
+}
+
+// Signal is a measured load, in the unit of the capacity.
+type Signal struct {
+	Value float64
+	// Age is the time since it was measured.
+	Age time.Duration
+	// Period is the time between measurements; 0 and less is [DefaultPeriod].
+	Period time.Duration
+	// Valid: there is a reading. Without one the last good one grows older.
+	Valid bool
+}
+
+// Group is the clients of one host and candidate list.
+type Group struct {
+	// Weight is this instance's own recent resolutions for it. It only splits the
+	// natural demand of a sink among the groups whose first candidate the sink is: an instance
+	// sees its own clients alone, so its counts set no totals. 0 is the smallest part.
+	Weight float64
+	// Sinks are its candidates in order of preference, as indexes of Input.Sinks.
+	Sinks []int
+	// Cost is what each candidate costs the group's clients, such as a mean round
+	// trip or a distance, in any one unit; nil: the position in the list.
+	Cost []float64
+}
+
+// Input is all that a step looks at beside its state.
+type Input struct {
+	Now time.Time
+	// TTL is how long resolvers keep an answer: the longest of the hosts' TTLs;
+	// 1 s to 1 h, else the nearer of the two.
+	TTL time.Duration
+	// Delay is how much older a load is than its signal's Age says: half of the
+	// time it is averaged over, and what aggregation adds.
+	Delay  time.Duration
+	Sinks  []Sink
+	Groups []Group
+}
+
+// Reading says what became of a sink's signal.
+type Reading int
+
+// The readings.
+const (
+	Never    Reading = iota // no good signal so far
+	Fresh                   // at most FreshPeriods old
+	Fading                  // loses its say
+	Absent                  // older than AbsentPeriods: says nothing, least of all that there is no load
+	numReads                //
+)
+
+// String is the reading as metrics and explanations call it.
+func (r Reading) String() string {
+	return [numReads]string{"never", "fresh", "fading", "absent"}[r]
+}
+
+// Output is what a step decides, and why.
+type Output struct {
+	// Admission is, by group and candidate, the part 0..1 that the candidate takes of those
+	// who reach it, over and above dial and health: its threshold is dial x health x
+	// admission. Those that it does not take go on to the next. Groups with equal candidates
+	// and costs share one row: don't write to it.
+	Admission [][]float64
+	// Sinks are by Input.Sinks.
+	Sinks []SinkOutput
+	// Demand is the natural demand of all sinks, in the unit of the capacities.
+	Demand float64
+	// Deficit is what the sinks are to take above their limits because nobody else
+	// can: DNS moves traffic and can't refuse it.
+	Deficit float64
+	// Moved is the part 0..1 of all demand that this step moves, once resolvers
+	// follow; Left is what remains to be moved.
+	Moved, Left float64
+	// Urgent: a sink went down, was drained or lost a tenth of its availability, so everything
+	// moves at once.
+	Urgent bool
+}
+
+// SinkOutput is the state of one sink after a step. Loads and flows are in the
+// unit of its capacity.
+type SinkOutput struct {
+	Demand float64 // natural demand: what would come if every sink took everything
+	Load   float64 // last good load; where there is none, or it is absent, the estimate
+	Limit  float64 // what placing fills it to; +Inf: unlimited
+	// Wanted is the flow that placing gives it, Expected the flow once resolvers
+	// have followed this step.
+	Wanted, Expected float64
+	Utilisation      float64 // Load of its capacity; 0 where none is known
+	Trim             float64 // the feedback's factor on its limit, TrimFloor..1
+	Fade             float64 // the say of its signal: 1 fresh, 0 absent
+	Reading          Reading
+	// Refused: this step's signal can't be (NaN, infinite, negative or absurdly
+	// large) and is not taken for a reading.
+	Refused bool
+	// Stuck: the signal goes on with the very same value although what comes to the
+	// sink has changed; its age counts from when the value first came.
+	Stuck bool
+	// Oscillating: its utilisation went up and down again and again; Amplitude is
+	// half of its latest swings, as a part of the capacity. Held: what left it does not
+	// come back for now.
+	Oscillating, Held bool
+	Amplitude         float64
+}

@@ -1,0 +1,238 @@
+package capacity
+
+import "time"
+
+// Natural demand is what would come to a sink if every sink took everything. Nobody
+// measures it: a sink's load is what its own demand and the others' spilled demand
+// leave there. But the law knows which flows it admitted. Let A[r][c] be the mean, over
+// the TTL before r's load was measured, of the part of c's natural demand that went
+// to r. Then the loads are L = A D, and D is found by multiplicative rounds
+//
+//	D[c] <- D[c] * (sum over r of A[r][c] * L[r] / (A D)[r]) / (sum over r of A[r][c])
+//
+// from the demand of the step before. This is expectation-maximisation for
+// Poisson counts (Richardson 1972, Lucy 1974; Shepp and Vardi 1982): D stays positive,
+// its sum follows the sum of the loads, and with one column it is load / admitted part at
+// once. Where columns can't be told apart (a drained region's demand arrives at its
+// neighbour's, which has its own) they keep their proportions. A load that lies can
+// only distribute the sum differently, so no broken sensor makes demand out of nothing
+// for ever. A sink whose signal is absent has no equation: what is thought to
+// go there is thought to be there (its factor is 1); a fading one has L/(A D) to the
+// power of its fade.
+
+// part is a part of one sink's demand, and where it goes.
+type part struct {
+	to   int
+	part float64
+}
+
+// flows are where the demand of each sink goes.
+type flows [][]part
+
+func (f flows) add(from, to int, p float64) {
+	for i := range f[from] {
+		if f[from][i].to == to {
+			f[from][i].part += p
+			return
+		}
+	}
+	f[from] = append(f[from], part{to, p})
+}
+
+// loads is what demand leaves at each sink.
+func (f flows) loads(demand []float64) []float64 {
+	out := make([]float64, len(f))
+	for c := range f {
+		for _, p := range f[c] {
+			out[p.to] += mul(p.part, demand[c])
+		}
+	}
+	return out
+}
+
+// past is the mean flows of the history over a TTL that ends, for each sink, when
+// its load was measured. Without a history everything stayed where it belongs.
+func (s *State) past(ends []time.Duration, ttl time.Duration, now time.Time) flows {
+	f := make(flows, len(s.Sinks))
+	for c := range f {
+		if len(s.History) == 0 {
+			f.add(c, c, 1)
+		}
+	}
+	for i, m := range s.History {
+		// The moment's flows held from begin to end, as times before now.
+		begin, end := now.Sub(m.At), time.Duration(0)
+		if i == 0 {
+			begin = 1 << 62
+		}
+		if i+1 < len(s.History) {
+			end = now.Sub(s.History[i+1].At)
+		} else {
+			end = -1 << 62
+		}
+		for _, c := range m.Cells {
+			from, to := min(begin, ends[c.To]+ttl), max(end, ends[c.To])
+			if from > to {
+				f.add(c.From, c.To, mul(c.Part, (from-to).Seconds()/ttl.Seconds()))
+			}
+		}
+	}
+	return f
+}
+
+// droop is f where a part of each open sink's demand stays there, whatever was
+// admitted.
+func (f flows) droop(sinks []sink) flows {
+	out := make(flows, len(f))
+	for c := range f {
+		stay := mul(Droop, sinks[c].open)
+		for _, p := range f[c] {
+			out.add(c, p.to, mul(p.part, 1-stay))
+		}
+		out.add(c, c, stay)
+	}
+	return out
+}
+
+// estimate makes the rounds: demand is the prior, loads have the say given by
+// fades. The result is a new slice.
+func (f flows) estimate(demand, loads, fades []float64) []float64 {
+	d := make([]float64, len(demand))
+	for c := range d {
+		// What is nothing stays nothing by multiplication.
+		d[c] = demand[c]
+		if fades[c] > 0 {
+			d[c] = max(d[c], mul(loads[c], 0.01))
+		}
+	}
+	factor := make([]float64, len(d))
+	for range DemandRounds {
+		for r, is := range f.loads(d) {
+			factor[r] = 1
+			if fades[r] > 0 && is > 0 {
+				factor[r] = pow(loads[r]/is, fades[r])
+			}
+		}
+		for c := range f {
+			sum, of := 0.0, 0.0
+			for _, p := range f[c] {
+				sum += mul(p.part, factor[p.to])
+				of += p.part // 1, but for windows that differ
+			}
+			if of > 0 {
+				d[c] = min(mul(d[c], sum/of), MaxLoad)
+			}
+		}
+	}
+	return d
+}
+
+// estimateDemand sets every sink's natural demand, and the load on its way to it.
+func (w *work) estimateDemand() {
+	n := len(w.sinks)
+	prior, loads, fades := make([]float64, n), make([]float64, n), make([]float64, n)
+	ends := make([]time.Duration, n)
+	w.assume()
+	for r := range w.sinks {
+		k, m := &w.sinks[r], &w.state.Sinks[r]
+		prior[r], loads[r] = m.Demand, m.Load
+		if w.in.Sinks[r].Health > 0 { // the load of what is down is no demand
+			fades[r] = k.fade
+		}
+		if k.fade > 0 {
+			ends[r] = w.in.Now.Sub(m.LoadAt) + max(0, w.in.Delay)
+		}
+	}
+	past := w.state.past(ends, w.ttl, w.in.Now)
+	found := past.droop(w.sinks).estimate(prior, loads, fades)
+	was, is := 0.0, 0.0
+	for r := range w.sinks {
+		m := &w.state.Sinks[r]
+		was += m.Demand
+		m.Demand = blend(m.Demand, found[r], w.follow())
+		is += m.Demand
+	}
+	for r := range w.sinks {
+		m, slow := &w.state.Sinks[r], min(1, w.dt/RecentSpan.Seconds())
+		if w.in.Sinks[r].Soak || w.sinks[r].open > 0 {
+			m.Recent = max(m.Demand, blend(m.Recent, m.Demand, slow))
+		} else if was > 0 {
+			// Its demand shows in nobody's load by itself: it keeps its proportion, and noise
+			// must not carry that off.
+			m.Recent = amount(mul(m.Recent, is/was))
+			m.Demand = blend(m.Demand, m.Recent, slow)
+		}
+		prior[r] = m.Demand
+		w.sinks[r].demand = m.Demand
+	}
+	usual := make([]float64, n)
+	for r := range usual {
+		usual[r] = w.state.Sinks[r].Baseline
+	}
+	comes, way := past.loads(ones(n)), past.loads(usual)
+	for r, load := range past.loads(prior) {
+		k, m := &w.sinks[r], &w.state.Sinks[r]
+		m.Comes, m.Way = comes[r], amount(way[r])
+		k.underway = load
+		k.load = load
+		if fades[r] > 0 {
+			k.load = m.Load
+			m.average(w.dt)
+		}
+	}
+}
+
+// assume sets a demand for sinks of which nothing was ever heard: they are taken to
+// be as full as they are meant to be, never empty, so that nobody spills there
+// without need. Without a capacity nothing but this instance's own counts is
+// there to go by.
+func (w *work) assume() {
+	heard, own := 0.0, 0.0
+	for r := range w.sinks {
+		m := &w.state.Sinks[r]
+		if m.LoadAt.IsZero() {
+			m.Demand = mul(w.sinks[r].cap, w.in.Sinks[r].target())
+		}
+		if m.Demand > 0 && w.sinks[r].weight > 0 {
+			heard, own = heard+m.Demand, own+w.sinks[r].weight
+		}
+	}
+	scale := 1.0
+	if own > 0 {
+		scale = heard / own
+	}
+	for r := range w.sinks {
+		if m := &w.state.Sinks[r]; m.LoadAt.IsZero() && w.sinks[r].cap == 0 {
+			m.Demand = amount(mul(w.sinks[r].weight, scale))
+		}
+	}
+}
+
+// follow is how far the estimate goes in this step: it has the time constant of
+// the signals' delay, so that a delay which is wrong by as much as itself is
+// harmless.
+func (w *work) follow() float64 {
+	if w.first {
+		return 1
+	}
+	return w.dt / (w.dt + w.lag/w.calm)
+}
+
+// average takes the demand into the long-term one, after dt seconds.
+func (m *Memory) average(dt float64) {
+	watched := min(seconds(m.Watched)+dt, BaselineSpan.Seconds())
+	if m.Watched == 0 {
+		m.Baseline = m.Demand
+	} else {
+		m.Baseline = blend(m.Baseline, m.Demand, dt/watched)
+	}
+	m.Watched = max(1, time.Duration(mul(watched, 1e9)))
+}
+
+func ones(n int) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package failover
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Queries is the rate, in queries per second, at which so many caches ask for a
+// name again: each once per TTL. A TTL of 0 has no bound, +Inf.
+func Queries(caches float64, ttl time.Duration) float64 {
+	if ttl <= 0 {
+		return math.Inf(1)
+	}
+	return caches / ttl.Seconds()
+}
+
+// Month is the length of a month in a bill.
+const Month = 30 * 24 * time.Hour
+
+// Cost is what a rate of queries costs in a month at a price for a million.
+func Cost(queries, perMillion float64) float64 {
+	return queries * Month.Seconds() / 1e6 * perMillion
+}
+
+// Headroom is the part, 1/(n-1), by which the load of each of n equal regions
+// grows when one of them is gone. For one region there is no headroom that would
+// do: +Inf.
+func Headroom(n int) float64 {
+	if n < 2 {
+		return math.Inf(1)
+	}
+	return 1 / float64(n-1)
+}
+
+// Budget is the time that a target of availability, 0..1, leaves for failure in a
+// period.
+func Budget(target float64, period time.Duration) time.Duration {
+	return time.Duration((1 - target) * float64(period))
+}
+
+// Window says whether fall failures, interval apart, can come together within a
+// window: they span (fall-1) intervals. A window of 0 sets no bound.
+func Window(fall int, interval, window time.Duration) error {
+	if span := time.Duration(fall-1) * interval; window > 0 && span > window {
+		return fmt.Errorf("%d failures %s apart span %s, longer than the window of %s: they can never come together within it", fall, interval, span, window)
+	}
+	return nil
+}
+
+// Recovery is the least time from a region's recovery to the verdict, and how many
+// probes it takes: both rise successes and, since the first one, a time over must
+// have passed.
+func Recovery(rise int, interval, over time.Duration) (probes int, after time.Duration) {
+	probes = rise
+	if more := int(math.Ceil(float64(over)/float64(interval))) + 1; more > probes {
+		probes = more
+	}
+	return probes, time.Duration(probes-1) * interval
+}
+
+// OldAnswers is how long after a cutover some cache may still give the old
+// record, if its TTL was lowered from old to lowered some time before: the worst
+// cache was filled just before the lowering.
+func OldAnswers(old, lowered, before time.Duration) time.Duration {
+	return max(0, old-before, lowered)
+}
+
+// Step is one thing that happens in a cascade.
+type Step struct {
+	Region string  `json:"region"` // that goes down
+	Load   float64 `json:"load"`   // it had when it did
+}
+
+// Region is a region in a cascade.
+type Region struct {
+	Name           string
+	Load, Capacity float64
+}
+
+// Cascade follows an outage where each region's whole load goes to the next one in
+// the order given, and a region with more than its capacity goes down, too. left is
+// the load that the last region standing has; 0 when none is. The load of all never
+// exceeds what there was at the start: nothing that moves is counted twice.
+func Cascade(regions []Region) (steps []Step, left float64) {
+	moved := 0.0
+	for i, r := range regions {
+		load := r.Load + moved
+		if i > 0 && load <= r.Capacity {
+			return steps, load
+		}
+		steps = append(steps, Step{r.Name, load})
+		moved = load
+	}
+	return steps, 0
+}

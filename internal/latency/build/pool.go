@@ -1,0 +1,207 @@
+package build
+
+import "slices"
+
+// pooler takes cells in order and makes a leaf of each prefix. A prefix with too few
+// samples is decided by those of the smallest prefix around it that has
+// enough, unless parts of that one clearly disagree.
+//
+// Since cells come in the order of addresses, only the prefixes around the present
+// one are open at any time.
+type pooler struct {
+	chooser *chooser
+	weights [1 << dayBits]uint64 // by age
+	newest  uint16
+	views   int     // 1 if there is but one day
+	levels  [2]int  // number of, by family
+	leaf    node    // the present prefix
+	up      []*node // around it, longest first
+	pending []int   // leaves without evidence, by index
+}
+
+// node is a prefix with all that was measured below it.
+type node struct {
+	open    bool
+	at      key
+	bits    int
+	regions uint64            // that have any
+	tallies [maxViews][]tally // by region
+	stats   [maxViews][]stat  // by region, once closed
+	sure    uint64            // regions that are clearly the best somewhere in it
+	first   int               // where its leaves begin in pending
+}
+
+// Views of the measurements: all of them, weighed by age, and those of the newest
+// day. If there is but one day, they are the same.
+const (
+	allDays = iota
+	newestDay
+	maxViews
+)
+
+// step is by how many bits prefixes get shorter while pooling, by family.
+var step = [2]int{2, 4}
+
+func newPooler(c *chooser, halfLifeDays float64, newest uint16, views int) *pooler {
+	return &pooler{chooser: c, weights: weights(halfLifeDays), newest: newest, views: views}
+}
+
+func (p *pooler) newNode(bits int) *node {
+	n := &node{bits: bits}
+	for v := range p.views {
+		n.tallies[v] = make([]tally, len(p.chooser.o.Regions))
+		n.stats[v] = make([]stat, len(p.chooser.o.Regions))
+	}
+	return n
+}
+
+// add takes in a cell.
+func (p *pooler) add(c *cell) {
+	if !p.leaf.open || p.leaf.at != c.key {
+		p.closeLeaf()
+		p.enter(c.key)
+	}
+	p.leaf.regions |= 1 << c.region
+	weight := max(1, p.weights[p.newest-c.day])
+	p.leaf.tallies[allDays][c.region].addCell(c, weight)
+	if p.views > 1 && c.day == p.newest {
+		p.leaf.tallies[newestDay][c.region].addCell(c, weightOne)
+	}
+}
+
+func (t *tally) addCell(c *cell, weight uint64) {
+	t.failed += c.failed * weight
+	for _, p := range c.points {
+		if c.binned {
+			t.addBins(int(p.value), p.n, weight)
+		} else {
+			t.add(p.value, p.n, weight)
+		}
+	}
+}
+
+// enter opens a prefix and those around it, after closing those that it is not in.
+func (p *pooler) enter(k key) {
+	for i, n := range p.up {
+		if n.open && n.at != k.cut(n.bits) {
+			p.close(i)
+		}
+	}
+	if p.leaf.at>>familyBit != k>>familyBit || p.up == nil {
+		p.family(k)
+	}
+	for _, n := range p.up {
+		if !n.open {
+			n.open, n.at, n.first, n.sure = true, k.cut(n.bits), len(p.pending), 0
+		}
+	}
+	p.leaf.open, p.leaf.at = true, k
+}
+
+// family makes the nodes for the keys of a kind and family.
+func (p *pooler) family(k key) {
+	o := p.chooser.o
+	family := 0
+	if k.is6() {
+		family = 1
+	}
+	p.leaf = *p.newNode(o.longest(k))
+	p.up = []*node{}
+	shortest := o.shortest(k)
+	for bits := p.leaf.bits; bits > shortest; {
+		bits = max(bits-step[family], shortest)
+		p.up = append(p.up, p.newNode(bits))
+	}
+}
+
+// closeLeaf ends the present prefix.
+func (p *pooler) closeLeaf() {
+	n := &p.leaf
+	if !n.open {
+		return
+	}
+	n.finish(p.views)
+	at := p.chooser.newLeaf(n)
+	n.sure = p.chooser.sure(n)
+	if !p.chooser.decide(at, n) {
+		p.pending = append(p.pending, at)
+	}
+	p.drop(0, 0)
+	p.pass(n, 0)
+}
+
+// close ends a prefix around others, and gives evidence to those that wait.
+func (p *pooler) close(i int) {
+	n := p.up[i]
+	waiting := p.pending[n.first:]
+	n.finish(p.views)
+	if n.sure == 0 {
+		n.sure = p.chooser.sure(n)
+	}
+	if several(n.sure) {
+		for _, at := range waiting {
+			p.chooser.disagree(at)
+		}
+		p.pending = p.pending[:n.first]
+	} else {
+		left := slices.DeleteFunc(waiting, func(at int) bool { return p.chooser.decide(at, n) })
+		p.pending = p.pending[:n.first+len(left)]
+	}
+	p.drop(i+1, n.first)
+	p.pass(n, i+1)
+}
+
+// drop gives up on leaves when no node is around them any more.
+func (p *pooler) drop(to, first int) {
+	if to < len(p.up) {
+		return
+	}
+	for _, at := range p.pending[first:] {
+		p.chooser.giveUp(at)
+	}
+	p.pending = p.pending[:first]
+}
+
+// pass adds a closed node to the one around it and empties it.
+func (p *pooler) pass(n *node, to int) {
+	for r := range n.tallies[allDays] {
+		if n.regions>>r&1 == 0 {
+			continue
+		}
+		for v := range p.views {
+			if to < len(p.up) {
+				p.up[to].tallies[v][r].merge(&n.tallies[v][r])
+			}
+			n.tallies[v][r].reset()
+			n.stats[v][r] = stat{}
+		}
+	}
+	if to < len(p.up) {
+		p.up[to].regions |= n.regions
+		p.up[to].sure |= n.sure
+	}
+	n.open, n.regions, n.sure = false, 0, 0
+}
+
+func (n *node) finish(views int) {
+	for r := range n.tallies[allDays] {
+		if n.regions>>r&1 == 1 {
+			for v := range views {
+				n.stats[v][r] = n.tallies[v][r].stat()
+			}
+		}
+	}
+}
+
+// end closes what is open.
+func (p *pooler) end() {
+	p.closeLeaf()
+	for i, n := range p.up {
+		if n.open {
+			p.close(i)
+		}
+	}
+}
+
+// several tells whether more than one bit is set.
+func several(set uint64) bool { return set&(set-1) != 0 }

@@ -1,0 +1,63 @@
+package latency
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+// RollBack puts a previous version of a published file back in its place: the latest that was
+// built before the map in place, or with to > 0 the one kept as FILE.to. Its mark makes it
+// newer than what it replaces, which becomes FILE.1, so that servers take it; the next
+// map that is built is newer still. by and why, a line each, go into the mark and FILE.log.
+// Killed half-way, it leaves the map in place.
+func RollBack(path string, to int, now time.Time, o PublishOptions) (from, put *Map, err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	current, _, err := Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	previous, err := pick(path, current, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := now.UTC().Truncate(time.Second)
+	if since := current.since(); !at.After(since) { // the clock of who built it is ahead
+		at = since.Add(time.Second)
+	}
+	marked := *previous
+	marked.Rollback = &Rollback{At: at, Why: o.Why, By: o.By}
+	return current, &marked, publish(path, &marked, now, "rollback", o)
+}
+
+// pick finds the version to go back to.
+func pick(path string, current *Map, to int) (*Map, error) {
+	if to < 0 || to > Kept {
+		return nil, fmt.Errorf("version %d: expected 1 to %d", to, Kept)
+	}
+	if to > 0 {
+		m, _, err := Read(version(path, to))
+		return m, err
+	}
+	var best *Map
+	var broken error
+	for n := 1; n <= Kept; n++ {
+		m, _, err := Read(version(path, n))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			broken = errors.Join(broken, err)
+		case m.Built.Before(current.Built) && (best == nil || m.Built.After(best.Built)):
+			best = m
+		}
+	}
+	if best == nil {
+		return nil, errors.Join(fmt.Errorf("%s: no version kept beside it (%s to .%d) was built before %s: publish another map",
+			path, version(filepath.Base(path), 1), Kept, stamp(current.Built)), broken)
+	}
+	return best, nil
+}

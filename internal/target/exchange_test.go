@@ -1,0 +1,256 @@
+package target
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// serveDNS answers over UDP and TCP on one port of loopback by the messages that
+// udp and tcp make of a query; a nil one never answers.
+func serveDNS(t testing.TB, udp, tcp func(message) []message) (server string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.ListenPacket("udp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if tcp == nil {
+				c.Close()
+				continue
+			}
+			wg.Go(func() { serveTCP(t, c, tcp) })
+		}
+	})
+	wg.Go(func() {
+		buf := make([]byte, 512)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if udp == nil {
+				continue
+			}
+			for _, b := range replies(t, buf[:n], udp) {
+				conn.WriteTo(b, from)
+			}
+		}
+	})
+	t.Cleanup(func() { l.Close(); conn.Close(); wg.Wait() })
+	return conn.LocalAddr().String()
+}
+
+func TestExchange(t *testing.T) {
+	noLeaks(t)
+	answer := func(records ...string) func(message) []message {
+		return func(m message) []message { return []message{with(m, records...)} }
+	}
+	good := answer("lb.test. 60 A 192.0.2.1")
+	refuses := func(m message) []message { return []message{code(m, 5)} }
+	truncated := func(m message) []message {
+		m = with(m, "lb.test. 60 A 192.0.2.66")
+		m.Truncated = true
+		return []message{m}
+	}
+	forged := func(after ...string) func(message) []message {
+		return func(m message) []message {
+			bad := with(m, "lb.test. 60 A 203.0.113.66")
+			id, name, qtype, query, none, notify := bad, bad, bad, bad, bad, bad
+			id.ID++
+			q := m.Questions[0]
+			q.Name = dnsmessage.MustNewName("forged.test.")
+			name.Questions = []dnsmessage.Question{q}
+			q = m.Questions[0]
+			q.Type = dnsmessage.TypeTXT
+			qtype.Questions = []dnsmessage.Question{q}
+			query.Response = false
+			none.Questions = nil
+			notify.OpCode = 4
+			all := []message{id, name, qtype, query, none, notify}
+			if after != nil {
+				all = append(all, with(m, after...))
+			}
+			return all
+		}
+	}
+	upper := func(m message) []message {
+		m = with(m, "LB.Test. 60 A 192.0.2.1")
+		m.Questions[0].Name = dnsmessage.MustNewName("LB.TEST.")
+		return []message{m}
+	}
+	formerr := func(m message) []message { m.Questions = nil; return []message{code(m, 1)} }
+	closed := func(t *testing.T) string {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.LocalAddr().String()
+	}
+	for _, tc := range []struct {
+		name     string
+		udp, tcp func(message) []message
+		next     func(message) []message // of a second resolver
+		want     string
+	}{
+		{"answer", good, nil, nil, "192.0.2.1"},
+		{"letters changed", upper, nil, nil, "192.0.2.1"},
+		{"truncated", truncated, good, nil, "192.0.2.1"},
+		{"truncated, TCP closed", truncated, nil, nil, "S: over TCP, as the answer is truncated: connection closed by the resolver"},
+		{"truncated, too", truncated, truncated, nil, "S: the answer is truncated over TCP, too"},
+		{"truncated, TCP to something else", truncated, forged(), nil, "S: the answer over TCP is to something else"},
+		{"forged first", forged("lb.test. 60 A 192.0.2.1"), nil, nil, "192.0.2.1"},
+		{"forged only", forged(), nil, nil, "S: no answer within 2s (6 answers to something else ignored)"},
+		{"silent", nil, nil, nil, "S: no answer within 2s"},
+		{"refused", refuses, nil, nil, "S: the resolver says REFUSED"},
+		{"not understood", formerr, nil, nil, "S: the resolver says FORMERR"},
+		{"next after a refusal", refuses, nil, good, "192.0.2.1"},
+		{"next after garbage", answer("lb.test. 60 A 0.0.0.0"), nil, good, "192.0.2.1"},
+		{"no next after nothing", answer("test. 60 SOA 60"), nil, good, "nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			first := serveDNS(t, tc.udp, tc.tcp)
+			list := []string{first}
+			if tc.next != nil {
+				list = append(list, serveDNS(t, tc.next, nil))
+			}
+			compareAsk(t, list, strings.Replace(tc.want, "S:", first+":", 1))
+		})
+	}
+	t.Run("nobody there", func(t *testing.T) {
+		at := closed(t)
+		compareAsk(t, []string{at}, at+": connection refused")
+		compareAsk(t, []string{at, serveDNS(t, good, nil)}, "192.0.2.1")
+	})
+}
+
+// compareAsk asks for the IPv4 addresses of lb.test.
+func compareAsk(t *testing.T, list []string, want string) {
+	t.Helper()
+	r := New(Options{Rand: rand.Reader})
+	defer r.Close()
+	addrs, err := parseServers(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.ask(t.Context(), &Target{name: "lb.test.", servers: addrs}, dnsmessage.TypeA)
+	got := words(f.addrs)
+	switch {
+	case f.err != nil:
+		got = f.err.Error()
+	case f.none:
+		got = "nothing"
+	}
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestExchangeTakesBigAnswers has an answer of many addresses over UDP, bigger
+// than asked for.
+func TestExchangeTakesBigAnswers(t *testing.T) {
+	noLeaks(t)
+	compareAsk(t, []string{serveDNS(t, func(m message) []message {
+		for i := range 100 {
+			m = with(m, fmt.Sprintf("lb.test. 60 A 192.0.2.%d", 200-i))
+		}
+		return []message{m}
+	}, nil)}, fmt.Sprintf("the answer holds %d addresses, only the lowest %d are used", 100, MaxAddrs))
+}
+
+func TestIDsAreRandom(t *testing.T) {
+	noLeaks(t)
+	ids := make(chan uint16, 2)
+	server := serveDNS(t, func(m message) []message {
+		ids <- m.ID
+		return []message{with(m, "lb.test. 60 A 192.0.2.1")}
+	}, nil)
+	r := New(Options{Rand: bytes.NewReader([]byte{1, 2, 0xff, 0xfe})})
+	defer r.Close()
+	at := netip.MustParseAddrPort(server)
+	for range 2 {
+		if _, err := r.askServer(t.Context(), at, "lb.test.", dnsmessage.TypeA); err != nil {
+			t.Error(err)
+		}
+	}
+	if one, two := <-ids, <-ids; one != 0x0102 || two != 0xfffe {
+		t.Errorf("ids %#x %#x", one, two)
+	}
+	if _, err := r.askServer(t.Context(), at, "lb.test.", dnsmessage.TypeA); err == nil || !strings.Contains(err.Error(), "no random number") {
+		t.Error(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a resolver without random numbers")
+		}
+	}()
+	New(Options{})
+}
+
+// TestOverSockets resolves hundreds of names over loopback, and ends without a
+// trace.
+func TestOverSockets(t *testing.T) {
+	noLeaks(t)
+	server := serveDNS(t, func(m message) []message {
+		name := m.Questions[0].Name.String()
+		var i int
+		fmt.Sscanf(name, "lb-%d.test.", &i)
+		if asked(m) == "AAAA" {
+			return []message{with(m, fmt.Sprintf("%s 300 AAAA 2001:db8::%x", name, i+1))}
+		}
+		return []message{with(m, fmt.Sprintf("%s 300 A 10.0.%d.%d", name, i/256, i%256))}
+	}, nil)
+	const n = 400
+	done := make(chan struct{})
+	asked := map[*Target]bool{}
+	r := New(Options{Rand: rand.Reader, Changed: func(changes []Change) {
+		for _, c := range changes {
+			asked[c.Target] = true
+		}
+		if len(asked) == n {
+			close(done)
+		}
+	}})
+	defer r.Close()
+	var all []*Target
+	for i := range n {
+		target, err := r.Acquire([]string{server}, fmt.Sprintf("LB-%d.test", i), "user")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, target)
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("not all names are resolved")
+	}
+	for i, target := range all {
+		if got, want := uses(target, 0), fmt.Sprintf("10.0.%d.%d 2001:db8::%x", i/256, i%256, i+1); got != want {
+			t.Errorf("%s: %s, want %s, %v", target.Name(), got, want, target.State().Err)
+		}
+	}
+	if s := r.Stats(); s.Targets != n || s.Rounds < n {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,75 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+)
+
+// measured is a latency map as a layer. Its values are indexes into orders; 0
+// stands for none.
+type measured struct {
+	layer
+	orders [][]Region
+	depth  int
+}
+
+// newMeasured reads a latency map; nil gives nil. Orders that are equal as far
+// as the host has pools are one.
+func newMeasured(in *Measured, regions []RegionInfo) *measured {
+	if in == nil {
+		return nil
+	}
+	m := &measured{orders: [][]Region{nil}, depth: in.Depth}
+	ids := map[string]uint32{"": 0}
+	vals := make([]uint32, len(in.Orders))
+	for i, order := range in.Orders {
+		var pooled []Region
+		for _, r := range order {
+			if regions[r].Pooled {
+				pooled = append(pooled, r)
+			}
+		}
+		id, ok := ids[string(pooled)]
+		if !ok {
+			id = uint32(len(m.orders))
+			ids[string(pooled)] = id
+			m.orders = append(m.orders, pooled)
+		}
+		vals[i] = id
+	}
+	for p, i := range in.Networks {
+		f := familyOf(p.Addr())
+		m.layer[f] = append(m.layer[f], block{keyOf(p.Addr()), uint8(p.Bits()), vals[i]})
+	}
+	return m
+}
+
+// reorder puts the regions of a list that were measured first, at most depth of
+// them if that is above 0. It says no if there are none, and of a refused list.
+func (l List) reorder(order []Region, depth int) (List, bool) {
+	split := slices.Clone(l.Split)
+	slices.SortStableFunc(split, func(a, b Weighted) int { return cmp.Compare(b.Weight, a.Weight) })
+	tail := make([]Region, 0, len(split)+len(l.Order))
+	for _, w := range split {
+		tail = append(tail, w.Region)
+	}
+	tail = append(tail, l.Order...)
+	rest := regionSet(tail)
+	all := make([]Region, 0, len(tail))
+	for _, r := range order {
+		if rest.Has(r) && (depth == 0 || len(all) < depth) {
+			all = append(all, r)
+			rest.remove(r)
+		}
+	}
+	if len(all) == 0 {
+		return l, false
+	}
+	for _, r := range tail {
+		if rest.Has(r) {
+			all = append(all, r)
+		}
+	}
+	l.Split, l.Order = nil, all
+	return l, true
+}

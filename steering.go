@@ -1,0 +1,200 @@
+package gslb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/control"
+	"github.com/seed-945f90c5/gslb/internal/plan"
+	"github.com/seed-945f90c5/gslb/internal/steer"
+)
+
+// steering is what moves clients besides their health: the clock, operators, the
+// return after an outage, and the law of capacity. There is one for the process,
+// as levers and loads go by a region's name; it outlives reloads and ends with the
+// last generation. All of it is guarded by the registry's lock.
+type steering struct {
+	registry  *registry
+	overrides *control.Overrides
+	ramps     map[rampKey]time.Time // since when a region has been coming back
+	rough     map[rampKey]bool      // shares that resolvers are too few or too unequal for
+	law       law
+	targets   targets
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
+}
+
+// rampKey is a pool: the first name of its host, and its region.
+type rampKey struct{ host, region string }
+
+// beat is how often the clock is looked at. Whatever follows the clock is at most
+// that late.
+const beat = time.Second
+
+// newSteering starts one.
+func newSteering(r *registry) *steering {
+	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool)}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.done.Go(func() { s.run(ctx) })
+	return s
+}
+
+// close ends it. The registry's lock must not be held.
+func (s *steering) close() {
+	s.cancel()
+	s.done.Wait()
+	s.targets.close()
+	s.law.close()
+}
+
+func (s *steering) run(ctx context.Context) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			s.registry.mu.Lock()
+			s.turn(now)
+			s.registry.mu.Unlock()
+		}
+	}
+}
+
+// turn does what is due.
+func (s *steering) turn(now time.Time) {
+	s.targets.save(now)
+	stepped := s.law.due(now)
+	if stepped {
+		s.step(now)
+		s.warnShares()
+	}
+	for _, g := range s.registry.instances() {
+		p := g.live.Load().plan
+		switch {
+		case !p.Expires.IsZero() && !now.Before(p.Expires):
+			g.recompile(now)
+		case !g.targetsLate.IsZero() && !now.Before(g.targetsLate):
+			g.resolveAgain(now)
+		case stepped && g.lawful(), !g.due.IsZero() && !now.Before(g.due):
+			g.refresh(now)
+		}
+	}
+}
+
+// moves are what moves the clients of an instance now.
+func (g *GSLB) moves(now time.Time) *plan.Moves {
+	m := &plan.Moves{Now: now}
+	if s := g.steering; s != nil {
+		m.Overrides = s.overrides
+		m.Ramp = func(h *plan.Host, r steer.Region) float64 { part, _ := s.ramp(g, h, r, now); return part }
+		m.Admission = g.admission
+	}
+	return m
+}
+
+// refresh makes the snapshots of all hosts anew, and notes when that is due next;
+// the registry's lock is held.
+func (g *GSLB) refresh(now time.Time) {
+	g.writing.Lock()
+	old := g.live.Load()
+	next := &state{plan: old.plan, demand: old.demand, snapshots: old.plan.Snapshots(g.verdict, g.moves(now))}
+	g.live.Store(next)
+	g.writing.Unlock()
+	for i, h := range old.plan.Hosts {
+		logLastResort(h, old.snapshots[i], next.snapshots[i])
+	}
+	g.schedule(now)
+}
+
+// schedule works out when the snapshots are due next.
+func (g *GSLB) schedule(now time.Time) {
+	p := g.live.Load().plan
+	g.due, g.targetsLate = p.NextChange(now), g.targetsDue(now)
+	if g.steering == nil {
+		return
+	}
+	for _, h := range p.Hosts {
+		for r := range p.Block.Regions {
+			if _, at := g.steering.ramp(g, h, steer.Region(r), now); !at.IsZero() && (g.due.IsZero() || at.Before(g.due)) {
+				g.due = at
+			}
+		}
+	}
+}
+
+// A region comes back in ten parts, the first at once.
+const rampParts = 10
+
+// ramp is the part, 0..1, that a region takes of a host's clients while it comes
+// back, and when that changes; zero: it is not coming back.
+func (s *steering) ramp(g *GSLB, h *plan.Host, r steer.Region, now time.Time) (part float64, next time.Time) {
+	pool := h.Pool(r)
+	if pool == nil {
+		return 1, next
+	}
+	since, ok := s.ramps[rampKey{h.Config.Names[0], pool.Region}]
+	if !ok {
+		return 1, next
+	}
+	step := g.live.Load().plan.RampOf(h, pool) / (rampParts - 1)
+	if step <= 0 {
+		return 1, next
+	}
+	n := int(max(0, now.Sub(since)) / step)
+	if n >= rampParts-1 {
+		return 1, next
+	}
+	return float64(n+1) / rampParts, since.Add(time.Duration(n+1) * step)
+}
+
+// returned notes which regions of a host are back after an outage: health had taken
+// them out, and gives them back. It tells whether there are any.
+func (s *steering) returned(h *plan.Host, before, after *steer.Snapshot, now time.Time) (any bool) {
+	for r := range h.Need.Input.Regions {
+		region := steer.Region(r)
+		pool := h.Pool(region)
+		if pool == nil {
+			continue
+		}
+		key := rampKey{h.Config.Names[0], pool.Region}
+		for f := steer.V4; f <= steer.V6; f++ {
+			was, is := before.Region(region, f), after.Region(region, f)
+			switch {
+			case !h.Steer.Offers(f):
+			case was.Failed && !was.Usable && is.Usable && !is.Held:
+				s.ramps[key], any = now, true
+			case is.Failed:
+				delete(s.ramps, key)
+			}
+		}
+	}
+	return any
+}
+
+// enough is how many resolutions it takes to tell how uneven resolvers are.
+const enough = 1000
+
+// warnShares tells, once, of shares that resolvers are too few or too unequal for: by
+// chance, they are off by more than half of themselves every third time.
+func (s *steering) warnShares() {
+	for _, g := range s.registry.latest() {
+		live := g.live.Load()
+		for i, h := range live.plan.Hosts {
+			hhi, n := live.demand.hosts[i].concentration()
+			for r := range g.block.Regions {
+				st := live.snapshots[i].Region(steer.Region(r), family(h))
+				key := rampKey{h.Config.Names[0], g.block.Regions[r].Name}
+				rough := st.Shared && st.Share > 0 && n >= enough && st.Share < 2*deviation(st.Share, hhi)
+				if rough && !s.rough[key] {
+					log.Warningf("Host %s: the share of %g%% for region %s is less than twice the deviation of %.2g points that its resolvers make, which are as uneven as %.0f equal ones: what it gets may be far off",
+						key.host, 100*st.Share, key.region, 100*deviation(st.Share, hhi), 1/hhi)
+				}
+				s.rough[key] = rough
+			}
+		}
+	}
+}

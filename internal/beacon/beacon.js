@@ -6,7 +6,7 @@
   const saving = navigator.connection?.saveData || matchMedia("(prefers-reduced-data: reduce)").matches;
   if (Math.random() >= share || saving || !AbortSignal.timeout) return;
 
-  // Timers of pages that nobody sees are slowed down: such a page is discarded.
+  // Timers of hidden pages are slowed down: such a page is discarded.
   let hidden = document.visibilityState !== "visible";
   document.addEventListener("visibilitychange", () => (hidden = true));
   addEventListener("pagehide", () => (hidden = true));
@@ -37,7 +37,7 @@
       const exact = t?.requestStart > 0; // 0 without Timing-Allow-Origin
       const ms = exact ? t.responseStart - t.requestStart : taken;
       if (ms > timeout) throw ms;
-      // A coarse clock may show nothing: then nothing is known.
+      // A coarse clock may show nothing at all.
       return ms >= 0.01 && { region, ok: true, rtt_ms: Math.round(ms * 100) / 100, timing: exact ? "resource" : "clock" };
     } catch {
       return { region, ok: false };
@@ -54,7 +54,7 @@
   }
   if (hidden || !entries.length || navigator.onLine === false) return;
 
-  // A region that is down can't take the report of it: the next one does.
+  // A region that is down can't take this: the next one does.
   let through = null;
   for (const url of config.reports) {
     try {

@@ -42,9 +42,9 @@ func TestParseReport(t *testing.T) {
 		one(`{"region":["eu"],"ok":true}`):            "region: unexpected",
 		one(`{"region":"eu","ok":true,"rtt_ms":"1"}`): "rtt_ms: unexpected",
 		one(`{"region":"eu","timing":"guess"}`):       "timing: unexpected",
-		one(`1`):                                 "expected {",
-		one(strings.Repeat("[", 1000)):           "expected {",
-		one(strings.Repeat(`{"region":"a"`, 10)): "expected",
+		one(`1`):                                      "expected {",
+		one(strings.Repeat("[", 1000)):                "expected {",
+		one(strings.Repeat(`{"region":"a"`, 10)):      "expected",
 		one(strings.Repeat(`{"region":"eu","ok":false},`, 63) + `{"region":"eu","ok":false}`): "at most 63",
 	} {
 		if _, err := parseReport([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {

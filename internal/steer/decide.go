@@ -11,14 +11,14 @@ func (h *Host) Decide(s *Snapshot, c *Client, f Family, tr *Trace) Decision {
 	if tr != nil {
 		return h.traced(s, *c, f, tr)
 	}
-	q := query{host: h, snapshot: s, client: c, family: f}
+	q := query{host: h, snapshot: s, client: c, family: f, spill: spill{trickled: NoRegion}}
 	return q.decide()
 }
 
 // traced decides with a trace. It has a client of its own: what a trace is made of
 // stays on the heap, and queries' clients must not.
 func (h *Host) traced(s *Snapshot, c Client, f Family, tr *Trace) Decision {
-	q := query{host: h, snapshot: s, client: &c, family: f, peek: true}
+	q := query{host: h, snapshot: s, client: &c, family: f, peek: true, spill: spill{trickled: NoRegion}}
 	d := q.decide()
 	q.trace(&d, tr)
 	return d

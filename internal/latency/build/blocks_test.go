@@ -27,7 +27,7 @@ func randomLeaves(rng *rand.Rand, o *Options) *chooser {
 		}
 		c.leaves = append(c.leaves, leaf{
 			key: k, demand: 1, evidence: -1, set: set, stay: set,
-			spread: uint64(rng.IntN(8)) & uint64(rng.IntN(8)), geo: uint8(rng.IntN(3)), prev: none,
+			spread: uint64(rng.Uint32() & rng.Uint32() & 7), geo: uint8(rng.IntN(3)), prev: none,
 		})
 	}
 	return c

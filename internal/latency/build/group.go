@@ -1,9 +1,5 @@
 package build
 
-import (
-	"slices"
-)
-
 // grouper makes one cell for each prefix, region and day of sorted records and
 // cells. Of each source, no more records count than its cap.
 type grouper struct {
@@ -134,7 +130,7 @@ func (s *sampler) pick() []record {
 		s.kept = s.kept[:s.limit]
 	}
 	s.taken = uint64(len(s.kept))
-	return slices.Clip(s.kept)
+	return s.kept
 }
 
 func (s *sampler) left() uint64 { return s.seen - s.taken }

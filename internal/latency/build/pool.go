@@ -13,7 +13,6 @@ type pooler struct {
 	weights [1 << dayBits]uint64 // by age
 	newest  uint16
 	views   int     // 1 if there is but one day
-	levels  [2]int  // number of, by family
 	leaf    node    // the present prefix
 	up      []*node // around it, longest first
 	pending []int   // leaves without evidence, by index

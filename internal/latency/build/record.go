@@ -128,6 +128,3 @@ func floorDay(unix int64) int64 {
 // day gives the day of a time that is no further than 2000 days from the end
 // of the window.
 func (c calendar) day(unix int64) uint16 { return uint16(floorDay(unix) - int64(c)) }
-
-// time is when a day begins.
-func (c calendar) time(d uint16) time.Time { return time.Unix((int64(d)+int64(c))*86400, 0).UTC() }

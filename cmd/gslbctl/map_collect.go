@@ -41,23 +41,20 @@ Example:
 
 `
 
-// stopTime is how long requests may take when the collector ends, and
-// maxConnections how many there may be.
-const (
-	stopTime       = 5 * time.Second
-	maxConnections = 8192
-)
+// maxConnections is how many there may be at a time; more wait.
+const maxConnections = 8192
 
 // collectFlags are those of map collect.
 type collectFlags struct {
 	listen            string
 	regions, reports  string
 	maxFile, maxTotal byteSize
+	stopTime          time.Duration // that requests may take when the collector ends
 	options           beacon.Options
 }
 
 func newCollectFlags(flags *flag.FlagSet) *collectFlags {
-	f := &collectFlags{maxFile: 64 << 20, maxTotal: 1 << 30}
+	f := &collectFlags{maxFile: 64 << 20, maxTotal: 1 << 30, stopTime: 5 * time.Second}
 	o := &f.options
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8090", "the `address` to listen on")
 	flags.StringVar(&o.Dir, "dir", "", "the `directory` of the files")
@@ -161,7 +158,7 @@ func (f *collectFlags) serve(stop context.Context, to *log.Logger) error {
 	select {
 	case err = <-failed:
 	case <-stop.Done():
-		within, cancel := context.WithTimeout(context.Background(), stopTime)
+		within, cancel := context.WithTimeout(context.Background(), f.stopTime)
 		defer cancel()
 		if server.Shutdown(within) != nil {
 			server.Close() // whoever is that slow has lost

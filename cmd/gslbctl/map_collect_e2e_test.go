@@ -167,7 +167,7 @@ func TestMapCollectBrowser(t *testing.T) {
 		connect = append(connect, p.URL)
 	}
 	dir := t.TempDir()
-	address, end := collect(t, "-dir", dir, "-regions", strings.Join(regions, ","), "-pick", "6", "-trust-forwarded", "127.0.0.1",
+	address, end := collect(t, time.Second, "-dir", dir, "-regions", strings.Join(regions, ","), "-pick", "6", "-trust-forwarded", "127.0.0.1",
 		"-report", strings.Join([]string{dead + "/report", places["far"].URL + "/report", places["near"].URL + "/report"}, ","))
 	u, err := url.Parse(address)
 	if err != nil {

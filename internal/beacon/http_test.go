@@ -2,6 +2,7 @@ package beacon
 
 import (
 	"bytes"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
@@ -220,5 +221,22 @@ func TestServerLog(t *testing.T) {
 	wantMetric(t, c, "http_errors_total 1")
 	if l.text() != "" {
 		t.Error(l.text())
+	}
+}
+
+// BenchmarkReport takes reports of two measurements each, from many prefixes.
+func BenchmarkReport(b *testing.B) {
+	c, err := New(Options{Dir: b.TempDir(), Candidates: []Candidate{{Region: "eu"}, {Region: "us"}},
+		Now: time.Now, Random: cryptorand.Reader, Logf: b.Logf})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	handler := c.Handler()
+	for i := 0; b.Loop(); i++ {
+		r := httptest.NewRequest(http.MethodPost, "/report", strings.NewReader(good))
+		r.RemoteAddr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{byte(i >> 8), byte(i), 1, 1}), 1).String()
+		r.Header.Set("Content-Type", "text/plain")
+		handler.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }

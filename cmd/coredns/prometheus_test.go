@@ -44,7 +44,7 @@ scrape_configs:
         }
     }
 }`, metrics, addr))
-	startPrometheus(t, prometheus, "--config.file="+config, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+addr)
+	background(t, prometheus, "--config.file="+config, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+addr)
 
 	eventually(t, "the load that Prometheus measured is known", func() bool {
 		return metric(t, "coredns_gslb_load", "sink", "eu") == 2200
@@ -58,23 +58,6 @@ scrape_configs:
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
-}
-
-// startPrometheus runs Prometheus until the test ends.
-func startPrometheus(t *testing.T, path string, args ...string) {
-	t.Helper()
-	var out lockedBuffer
-	cmd := exec.CommandContext(t.Context(), path, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Wait() // the context has killed it by then
-		if t.Failed() {
-			t.Logf("%s said:\n%s", path, out.String())
-		}
-	})
 }
 
 // get is the body of a page, empty if there is none.

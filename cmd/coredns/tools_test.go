@@ -41,9 +41,8 @@ func output(t *testing.T, path, addr string, args ...string) string {
 	return string(out)
 }
 
-// daemon runs a resolver in the foreground until the test ends, and waits until
-// it answers for example.com at addr.
-func daemon(t *testing.T, addr, path string, args ...string) {
+// background runs a program until the test ends.
+func background(t *testing.T, path string, args ...string) {
 	t.Helper()
 	var out lockedBuffer
 	cmd := exec.CommandContext(t.Context(), path, args...)
@@ -57,6 +56,13 @@ func daemon(t *testing.T, addr, path string, args ...string) {
 			t.Logf("%s said:\n%s", path, out.String())
 		}
 	})
+}
+
+// daemon runs a resolver in the foreground until the test ends, and waits until
+// it answers for example.com at addr.
+func daemon(t *testing.T, addr, path string, args ...string) {
+	t.Helper()
+	background(t, path, args...)
 	q := parseQuery(t, "example.com TXT")
 	m := q.msg(t)
 	m.RecursionDesired = true

@@ -128,7 +128,7 @@ func users(gen *generation) (all []string) {
 // TestFailedReloadReleases has loads fail at several points: nothing of them is
 // left, and the live one goes on.
 func TestFailedReloadReleases(t *testing.T) {
-	other := probed("host www.example.com {\ncheck web\npool a 192.0.2.1 192.0.2.9\n}")
+	other := probed("guard max_move 100%\nhost www.example.com {\ncheck web\npool a 192.0.2.1 192.0.2.9\n}")
 	for _, tc := range []struct {
 		name  string
 		texts []string
@@ -377,7 +377,7 @@ func TestIsolation(t *testing.T) {
 		w.set("192.0.2.1 fail, 192.0.2.2 fail")
 		time.Sleep(10 * time.Minute)
 		expect(t, "cut off", g, alive)
-		if got := lines(); strings.Count(got, "Isolated:") != 1 || strings.Count(got, "\n") > 3 {
+		if got := lines(); strings.Count(got, "Isolated:") != 1 || strings.Count(got, "\n") > 4 {
 			t.Errorf("logged\n%s", got)
 		}
 		w.setBeacon(true)

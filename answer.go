@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
 
 	"github.com/miekg/dns"
@@ -35,15 +36,17 @@ func prepare(_ *config.Host, a *steer.Answer) any {
 }
 
 // message starts a reply: authoritative, with our own OPT record when the query
-// had one, and in it the client subnet with scope 0. Our own OPT also keeps the
+// had one, and in it the client subnet with scope 0 but for what differs. Our own OPT also keeps the
 // server from sending back whatever the client's held.
-func (q *query) message() *dns.Msg { return q.rcode(dns.RcodeSuccess) }
+func (q *query) message() *dns.Msg { return q.scoped(dns.RcodeSuccess, q.scope) }
 
-func (q *query) rcode(rcode int) *dns.Msg {
+func (q *query) rcode(rcode int) *dns.Msg { return q.scoped(rcode, 0) }
+
+func (q *query) scoped(rcode, scope int) *dns.Msg {
 	m := new(dns.Msg)
 	m.SetRcode(q.req, rcode)
 	m.Authoritative = rcode != dns.RcodeRefused && rcode != dns.RcodeServerFailure
-	q.addOPT(m, 0)
+	q.addOPT(m, scope)
 	return m
 }
 
@@ -105,12 +108,16 @@ func (g *GSLB) answer(q *query, d *steer.Decision) *dns.Msg {
 
 // failure is SERVFAIL with the reason (RFC 8914). Its scope is the decision's:
 // a failure for some clients must not be kept for others.
-func (g *GSLB) failure(q *query, d *steer.Decision) *dns.Msg {
+func (g *GSLB) failure(q *query, host *plan.Host, d *steer.Decision) *dns.Msg {
 	m := new(dns.Msg)
 	m.SetRcode(q.req, dns.RcodeServerFailure)
 	q.addOPT(m, d.Scope)
 	if opt := m.IsEdns0(); opt != nil {
-		opt.Option = append(opt.Option, &dns.EDNS0_EDE{InfoCode: dns.ExtendedErrorCodeOther, ExtraText: failureTexts[d.Reason]})
+		text := failureTexts[d.Reason]
+		if host.Unknown() {
+			text = "the host's targets can't be resolved"
+		}
+		opt.Option = append(opt.Option, &dns.EDNS0_EDE{InfoCode: dns.ExtendedErrorCodeOther, ExtraText: text})
 	}
 	return m
 }

@@ -10,12 +10,14 @@ import (
 
 	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/guard"
-	"github.com/seed-945f90c5/gslb/internal/plan"
-	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
-// backend is what the control API has of the running plugin: the latest generation.
-type backend struct{ r *registry }
+// backend is what the control API has of the running plugin: the latest generation,
+// which follows the overrides of a ledger.
+type backend struct {
+	r      *registry
+	ledger *ledger
+}
 
 var _ control.Backend = backend{}
 
@@ -50,7 +52,7 @@ func (b backend) Publish(_ context.Context, next *control.Overrides, digest stri
 	if digest != "" && digest != b.r.digest() {
 		return control.ErrStale
 	}
-	b.r.steering.overrides = next
+	b.ledger.inService = next
 	b.r.moved(time.Now())
 	return nil
 }
@@ -74,6 +76,14 @@ func (r *registry) moved(now time.Time) {
 func (b backend) WhatIf(_ context.Context, next *control.Overrides) (control.Report, error) {
 	b.r.mu.Lock()
 	defer b.r.mu.Unlock()
+	for _, o := range next.All() {
+		if o.Area == "" || b.ledger.inService.Find(o.ID) == o {
+			continue // one that a reload has left without effect is no fault of this change
+		}
+		if err := b.r.marked(o); err != nil {
+			return control.Report{}, err
+		}
+	}
 	now := time.Now()
 	instances := b.r.latest()
 	before := b.r.views()
@@ -90,9 +100,7 @@ func (b backend) WhatIf(_ context.Context, next *control.Overrides) (control.Rep
 		if is.out != nil {
 			m := g.moves(now)
 			m.Overrides = next
-			m.Admission = func(h *plan.Host, r steer.Region) []float64 {
-				return is.admitted[i][admissionKey{h.Config.Names[0], r}]
-			}
+			is.admitted[i].move(m)
 			after[i].snapshots = before[i].plan.Snapshots(g.verdict, m)
 		}
 		pairs[i].Old = &guard.Side{Plan: before[i].plan, Snapshots: before[i].snapshots, Demand: before[i].demand.byList()}
@@ -179,8 +187,10 @@ func (b backend) Return(_ context.Context, endpoint netip.Addr, check string) er
 					for _, p := range g.health.endpoints[e] {
 						if p.Check().Name == check {
 							found = true
-							waiting = waiting || p.State().Waiting
-							p.Return()
+							if p.State().Waiting { // on others it would count in advance
+								waiting = true
+								p.Return()
+							}
 						}
 					}
 				}

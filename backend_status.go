@@ -17,20 +17,34 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
-// Base implements control.Backend.
+// Base implements control.Backend. An object may be in several places: a region in
+// several server blocks, an endpoint in several pools. Of those the one counts that
+// the Corefile says most of.
 func (b backend) Base(_ context.Context, l control.Lever, o control.Object) (control.Base, error) {
 	b.r.mu.Lock()
 	defer b.r.mu.Unlock()
-	base := control.Base{Object: o}
+	return b.r.base(l, o, time.Now())
+}
+
+func (r *registry) base(l control.Lever, o control.Object, now time.Time) (control.Base, error) {
+	best := control.Base{Object: o}
 	found := false
+	take := func(base control.Base, host string) {
+		base.Object = o
+		if o.Host != "" {
+			base.Object.Host = host
+		}
+		if !found || says(base) > says(best) {
+			found, best = true, base
+		}
+	}
 	var regions, hosts []string
-	for _, g := range b.r.latest() {
+	for _, g := range r.latest() {
 		p := g.live.Load().plan
 		for i := range p.Block.Regions {
 			regions = append(regions, p.Block.Regions[i].Name)
-			if o.Host == "" && !o.Endpoint.IsValid() && o.Region == p.Block.Regions[i].Name && !found {
-				found = true
-				leverBase(&base, l, &p.Block.Regions[i].Levers)
+			if o.Host == "" && !o.Endpoint.IsValid() && o.Region == p.Block.Regions[i].Name {
+				take(leverBase(l, &p.Block.Regions[i].Levers, now), "")
 			}
 		}
 		for _, h := range p.Hosts {
@@ -40,34 +54,43 @@ func (b backend) Base(_ context.Context, l control.Lever, o control.Object) (con
 			}
 			for i := range h.Config.Pools {
 				pool := &h.Config.Pools[i]
-				if o.Region != "" && o.Region != pool.Region || found {
+				if o.Region != "" && o.Region != pool.Region {
 					continue
 				}
-				switch {
-				case o.Endpoint.IsValid():
-					found = endpointBase(&base, l, pool, o.Endpoint)
-				case o.Host != "" && o.Region != "":
+				if o.Endpoint.IsValid() {
+					if base, ok := endpointBase(l, pool, o.Endpoint); ok {
+						take(base, h.Config.Names[0])
+					}
+				} else if o.Host != "" && o.Region != "" {
 					levers := p.Block.LeversOf(pool)
-					found = true
-					leverBase(&base, l, &levers)
-				}
-				if found && o.Host != "" {
-					base.Object.Host = h.Config.Names[0]
+					take(leverBase(l, &levers, now), h.Config.Names[0])
 				}
 			}
 		}
 	}
 	switch {
 	case found:
-		return base, nil
+		return best, nil
 	case o.Host != "" && !slices.Contains(hosts, o.Host):
-		return base, missingObject("host", o.Host, hosts)
+		return best, missingObject("host", o.Host, hosts)
 	case o.Region != "" && !slices.Contains(regions, o.Region):
-		return base, missingObject("region", o.Region, regions)
+		return best, missingObject("region", o.Region, regions)
 	case o.Endpoint.IsValid():
-		return base, &control.Invalid{Field: "endpoint", Text: fmt.Sprintf("no pool has %s", o), Missing: true, Hint: "look at the status for the endpoints of every pool"}
+		return best, &control.Invalid{Field: "endpoint", Text: fmt.Sprintf("no pool has %s", o), Missing: true, Hint: "look at the status for the endpoints of every pool"}
 	}
-	return base, &control.Invalid{Field: "region", Text: fmt.Sprintf("there is no %s", o), Missing: true, Hint: "that host has no pool in that region"}
+	return best, &control.Invalid{Field: "region", Text: fmt.Sprintf("there is no %s", o), Missing: true, Hint: "that host has no pool in that region"}
+}
+
+// says is how much the Corefile says of a lever: that it is moved now, that it is at
+// other times, or nothing.
+func says(base control.Base) int {
+	switch {
+	case base.Written && base.At != "":
+		return 2
+	case base.Written:
+		return 1
+	}
+	return 0
 }
 
 func missingObject(field, name string, known []string) error {
@@ -75,8 +98,8 @@ func missingObject(field, name string, known []string) error {
 }
 
 // leverBase says what the Corefile holds of a lever of a region or pool.
-func leverBase(base *control.Base, l control.Lever, levers *config.Levers) {
-	at, _ := levers.At(time.Now())
+func leverBase(l control.Lever, levers *config.Levers, now time.Time) (base control.Base) {
+	at, _ := levers.At(now)
 	place := func(pos config.Pos) string {
 		if pos.Line == 0 {
 			return ""
@@ -101,26 +124,32 @@ func leverBase(base *control.Base, l control.Lever, levers *config.Levers) {
 			base.At = place(levers.Trickle.Pos)
 		}
 	}
+	return base
 }
 
 // endpointBase says what the Corefile holds of a lever of an endpoint, if the pool
 // has it.
-func endpointBase(base *control.Base, l control.Lever, pool *config.Pool, addr netip.Addr) bool {
+func endpointBase(l control.Lever, pool *config.Pool, addr netip.Addr) (base control.Base, ok bool) {
 	i := slices.IndexFunc(pool.Endpoints, func(e config.Endpoint) bool { return e.Addr == addr })
 	if i < 0 {
-		return false
+		return base, false
 	}
 	e := &pool.Endpoints[i]
-	base.At = e.Pos.String()
 	switch l {
 	case control.Drain:
 		base.Value, base.Written = onOff(e.State == config.StateDrain), e.State == config.StateDrain
 	case control.Weight:
 		base.Value, base.Written = control.Value(strconv.Itoa(e.Weight)), true
 	case control.Force:
-		base.Value, base.Written = control.Value(e.State), e.State == config.StateUp || e.State == config.StateDown
+		base.Value, base.Written = "as checked", e.State == config.StateUp || e.State == config.StateDown
+		if base.Written {
+			base.Value = control.Value(e.State)
+		}
 	}
-	return true
+	if base.Written {
+		base.At = e.Pos.String()
+	}
+	return base, true
 }
 
 func onOff(on bool) control.Value {
@@ -154,8 +183,8 @@ func (b backend) Status(context.Context) (control.Status, error) {
 	b.r.mu.Lock()
 	defer b.r.mu.Unlock()
 	now := time.Now()
-	s := control.Status{Digest: b.r.digest(), Time: now.UTC(), Regions: []control.RegionStatus{}, Hosts: []control.HostStatus{}}
-	seen := make(map[string]bool)
+	s := control.Status{Digest: b.r.digest(), Time: now.UTC(), Warnings: b.r.withoutEffect(now), Regions: []control.RegionStatus{}, Hosts: []control.HostStatus{}}
+	shown := make(map[string]*control.RegionStatus) // a host's levers are told where they are others than these
 	law := &b.r.steering.law
 	if law.out != nil {
 		s.Deficit = law.out.Deficit
@@ -163,16 +192,58 @@ func (b backend) Status(context.Context) (control.Status, error) {
 	for _, g := range b.r.latest() {
 		live, m := g.live.Load(), g.moves(now)
 		for i := range g.block.Regions {
-			if region := &g.block.Regions[i]; !seen[region.Name] {
-				seen[region.Name] = true
-				s.Regions = append(s.Regions, law.region(region, live.plan.RegionSettings(region, m), now))
+			if region := &g.block.Regions[i]; shown[region.Name] == nil {
+				one := law.region(region, live.plan.RegionSettings(region, m), now)
+				s.Regions, shown[region.Name] = append(s.Regions, one), &one
 			}
 		}
 		for i, h := range live.plan.Hosts {
-			s.Hosts = append(s.Hosts, g.hostStatus(live, i, h, m))
+			s.Hosts = append(s.Hosts, g.hostStatus(live, i, h, m, shown))
 		}
 	}
 	return s, nil
+}
+
+// withoutEffect tells of overrides that do nothing: what they name is gone from the
+// Corefile.
+func (r *registry) withoutEffect(now time.Time) (warnings []string) {
+	for _, o := range r.overrides().All() {
+		_, err := r.base(o.Lever, o.Object, now)
+		if err == nil {
+			err = r.marked(o)
+		}
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("override %s (%s of %s is %s, by %s: %s) is without effect: %v", o.ID, o.Lever, o.Object, o.Value, o.By, o.Why, err))
+		}
+	}
+	return warnings
+}
+
+// marked holds that the clients of a share's area are told apart wherever it applies.
+func (r *registry) marked(o *control.Override) error {
+	if o.Area == "" {
+		return nil
+	}
+	for _, g := range r.latest() {
+		p := g.live.Load().plan
+		concerned := slices.ContainsFunc(p.Hosts, func(h *plan.Host) bool {
+			return (o.Host == "" || o.Host == h.Config.Names[0]) &&
+				slices.ContainsFunc(h.Config.Pools, func(pool config.Pool) bool { return pool.Region == o.Region })
+		})
+		if !concerned || p.Marked(o.Area) {
+			continue
+		}
+		var areas []string
+		for _, a := range g.block.Areas {
+			areas = append(areas, a.Name)
+		}
+		if !slices.Contains(areas, o.Area) {
+			return missingObject("area", o.Area, areas)
+		}
+		return &control.Invalid{Field: "area", Text: fmt.Sprintf("the clients of area %s are not told apart in the gslb block at %s, as no share written there names it", o.Area, g.block.Pos),
+			Hint: "name it in a share of the Corefile, which may be one that begins long after: only what is written changes the scope of answers"}
+	}
+	return nil
 }
 
 // region is the state of a region.
@@ -208,7 +279,7 @@ func (l *law) region(region *config.Region, levers plan.Settings, now time.Time)
 }
 
 // hostStatus is the state of a host.
-func (g *GSLB) hostStatus(live *state, index int, h *plan.Host, m *plan.Moves) control.HostStatus {
+func (g *GSLB) hostStatus(live *state, index int, h *plan.Host, m *plan.Moves, shown map[string]*control.RegionStatus) control.HostStatus {
 	s := control.HostStatus{Name: h.Config.Names[0], Regions: []control.HostRegion{}}
 	f := family(h)
 	wanted, served := live.demand.shares(live, index)
@@ -222,8 +293,8 @@ func (g *GSLB) hostStatus(live *state, index int, h *plan.Host, m *plan.Moves) c
 			one.Wanted, one.Served = &w, &sv
 		}
 		levers := live.plan.Settings(h, pool, m)
-		region := live.plan.RegionSettings(&g.block.Regions[r], m)
-		own, its := settings(&levers), settings(&region)
+		own, region := settings(&levers), shown[pool.Region]
+		its := [4]control.Setting{region.Drain, region.Dial, region.Share, region.Trickle}
 		for j, to := range []**control.Setting{&one.Drain, &one.Dial, &one.Share, &one.Trickle} {
 			if own[j] != its[j] {
 				*to = &own[j]
@@ -256,7 +327,12 @@ func (g *GSLB) endpointStatus(p *plan.Plan, h *plan.Host, pool *config.Pool, k i
 // Explain implements control.Backend.
 func (b backend) Explain(_ context.Context, q control.Question) (control.Explained, error) {
 	b.r.mu.Lock()
-	defer b.r.mu.Unlock()
+	now, views := time.Now(), b.r.views()
+	moves := make([]*plan.Moves, len(views))
+	for i, v := range views {
+		moves[i] = v.g.moves(now)
+	}
+	b.r.mu.Unlock() // an explanation takes as long as a compilation
 	name := strings.ToLower(strings.TrimSuffix(q.Host, ".")) + "."
 	out := control.Explained{Name: name, Blocks: []control.ExplainedBlock{}}
 	resolver := q.Resolver
@@ -267,8 +343,8 @@ func (b backend) Explain(_ context.Context, q control.Question) (control.Explain
 		return out, &control.Invalid{Field: "client", Text: "neither client nor resolver", Expected: "one of them", Hint: "say whom the answer is for"}
 	}
 	families := map[string][]steer.Family{"": {steer.V4, steer.V6}, "A": {steer.V4}, "AAAA": {steer.V6}}[q.Type]
-	for _, g := range b.r.latest() {
-		live := g.live.Load()
+	for i, live := range views {
+		g := live.g
 		zone := plugin.Zones(g.zones).Matches(name)
 		if zone == "" {
 			continue
@@ -277,7 +353,7 @@ func (b backend) Explain(_ context.Context, q control.Question) (control.Explain
 		host, exists := live.plan.Find(zone, name)
 		switch {
 		case host != nil:
-			e := live.plan.Explain(host, live.snapshots[host.Index], q.Client, resolver, families...)
+			e := live.plan.Explain(host, live.snapshots[host.Index], moves[i], q.Client, resolver, families...)
 			raw, err := json.Marshal(e)
 			if err != nil {
 				return out, err

@@ -120,6 +120,9 @@ func (b *belowWriter) clamp(m *dns.Msg) {
 // very client subnet is kept, with its scope: another plugin may tailor, too.
 func (b *belowWriter) setOPT(m *dns.Msg) {
 	scope := 0
+	if len(m.Answer) > 0 {
+		scope = b.q.scope
+	}
 	extra := make([]dns.RR, 0, len(m.Extra)+1)
 	var options []dns.EDNS0
 	for _, rr := range m.Extra {
@@ -134,7 +137,7 @@ func (b *belowWriter) setOPT(m *dns.Msg) {
 			case !subnet:
 				options = append(options, o)
 			case b.q.subnet.present && b.q.subnet.matches(e):
-				scope = int(e.SourceScope)
+				scope = max(scope, int(e.SourceScope))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package gslb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,6 +98,7 @@ func (g *GSLB) reloadFile(path string) error {
 	}
 	o := g.options
 	o.Now = began
+	o.Resolve = nil // replace does, under the lock
 	p, err := plan.Compile(g.block, data, o)
 	if err != nil {
 		return err
@@ -106,7 +108,6 @@ func (g *GSLB) reloadFile(path string) error {
 		return err
 	}
 	g.keepData()
-	g.remember()
 	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
 	return nil
 }
@@ -116,14 +117,35 @@ func (g *GSLB) replace(p *plan.Plan, loaded time.Time, took time.Duration) error
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	now := time.Now()
-	if err := g.allowed(g.side(g.live.Load()), g.next(p, now), now); err != nil {
-		return err
+	old := g.live.Load()
+	if len(p.Targets()) > 0 {
+		if g.targets == nil { // the instance is over: what it has stays
+			return nil
+		}
+		var err error
+		if p, err = p.Resolved(g.options); err != nil {
+			return err
+		}
 	}
+	if err := g.allowed([]*GSLB{g}, g.next(p, now), now); err != nil {
+		return fmt.Errorf("%w, and reload", err)
+	}
+	running.keepSoon(now)
+	logWarnings(old.plan, p)
 	g.files.mu.Lock()
 	g.files.loaded, g.files.took = loaded, took
 	g.files.mu.Unlock()
 	g.take(p, now)
 	return nil
+}
+
+// logWarnings tells of what a plan warns of that the one before it didn't.
+func logWarnings(old, p *plan.Plan) {
+	for _, w := range p.Warnings {
+		if !slices.Contains(old.Warnings, w) {
+			log.Warningf("%s: %s", w.Pos, w.Text)
+		}
+	}
 }
 
 // keepData copies the data files in use into the state directory.
@@ -154,7 +176,7 @@ func describe(p *plan.Plan, took time.Duration) string {
 func (r *registry) publish() {
 	for _, v := range []interface{ Reset() }{
 		planInfo, topologyBlocks, topologyLists, topologySeconds,
-		databaseBuilt, databaseLoaded, databaseSize, databaseNetworks, fileFailing,
+		databaseBuilt, databaseLoaded, databaseSize, databaseNetworks, fileFailing, schedulesHeld,
 	} {
 		v.Reset()
 	}
@@ -168,6 +190,11 @@ func (g *GSLB) publish() {
 	defer g.files.mu.Unlock()
 	p := g.live.Load().plan
 	zone, server, view := strings.Join(g.zones, " "), g.files.server, g.files.view
+	held := 0.0
+	if g.held {
+		held = 1
+	}
+	schedulesHeld.WithLabelValues(zone, server, view).Set(held)
 	planInfo.WithLabelValues(zone, server, view, fmt.Sprintf("%016x", p.Digest)).Set(1)
 	topologySeconds.WithLabelValues(zone, server, view).Set(g.files.took.Seconds())
 	lists := 0

@@ -51,7 +51,7 @@ func TestReloadOfData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := load(t, "gslb {\ngeoip country "+path+"\nregion de fr\nclients country DE {\norder de fr\n}\nclients rest {\norder fr de\n}\n"+
 			"host api.example.com {\npool de 192.0.2.1\npool fr 192.0.2.2\n}\n}", nil)
-		gen := &generation{}
+		gen := &generation{loaded: []*GSLB{g}}
 		running.start(gen, g)
 		defer running.stop(gen)
 

@@ -1,8 +1,10 @@
 package gslb
 
 import (
+	"math"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
@@ -13,36 +15,60 @@ import (
 // demand counts resolutions: by host, candidate list and region, and by host and
 // resolver. It belongs to a plan. Counting takes no lock.
 type demand struct {
-	hosts []hostDemand
+	hosts   []hostDemand
+	settled time.Time // when counts were last taken into the means; the registry's lock guards it
 }
 
 // hostDemand counts the resolutions of one host.
 type hostDemand struct {
 	regions int             // columns of counts: one for each region, and one for none
-	counts  []atomic.Uint32 // by list and region
+	counts  []atomic.Uint32 // by list and region; if there would be too many, by list, and after them by region
+	coarse  bool            // there would be too many
 	// resolvers are counted by a hash of their prefix: enough to tell how unevenly
 	// demand is spread over them, see concentration.
 	resolvers [resolverSlots]atomic.Uint32
 
 	// What follows is the registry's to guard.
-	lists  []float64 // mean resolutions of late, by list
-	served []float64 // and by region
-	cells  []float64 // and by list and region
+	lists   []float64 // mean resolutions of late, by list
+	served  []float64 // and by region
+	cells   []float64 // and by list and region; nil if coarse
+	slots   [resolverSlots]float64
+	singles float64 // the sum of the squares of what each resolution still counts in slots
 }
 
-// resolverSlots is how many resolvers are told apart, about.
-const resolverSlots = 512
+const (
+	// resolverSlots is how many resolvers are told apart, about.
+	resolverSlots = 512
+	// maxCells is how many counters by list and region there are at most, for all hosts of
+	// a block: 12 bytes each. With more lists and regions than that, what a list's clients
+	// got is not told apart by region.
+	maxCells = 4 << 20
+	// A resolution counts half after demandHalf, and for the concentration of resolvers,
+	// which changes slowly and takes many to see, after resolverHalf.
+	demandHalf   = 5 * time.Minute
+	resolverHalf = time.Hour
+)
 
 func newDemand(p *plan.Plan) *demand {
 	d := &demand{hosts: make([]hostDemand, len(p.Hosts))}
+	regions, cells := len(p.Block.Regions)+1, 0
+	for _, h := range p.Hosts {
+		cells += len(h.Need.Topology.Lists) * regions
+	}
 	for i, h := range p.Hosts {
-		lists, regions := len(h.Need.Topology.Lists), len(p.Block.Regions)+1
-		d.hosts[i] = hostDemand{
-			regions: regions, counts: make([]atomic.Uint32, lists*regions),
-			lists: make([]float64, lists), served: make([]float64, regions), cells: make([]float64, lists*regions),
-		}
+		d.hosts[i].size(len(h.Need.Topology.Lists), regions, cells > maxCells)
 	}
 	return d
+}
+
+func (h *hostDemand) size(lists, regions int, coarse bool) {
+	h.regions, h.coarse = regions, coarse
+	h.lists, h.served = make([]float64, lists), make([]float64, regions)
+	if coarse {
+		h.counts = make([]atomic.Uint32, lists+regions)
+		return
+	}
+	h.counts, h.cells = make([]atomic.Uint32, lists*regions), make([]float64, lists*regions)
 }
 
 // count counts one resolution.
@@ -52,7 +78,12 @@ func (d *demand) count(host int, c *steer.Client, r steer.Region) {
 	if r != steer.NoRegion {
 		column = int(r)
 	}
-	h.counts[c.List*h.regions+column].Add(1)
+	if h.coarse {
+		h.counts[c.List].Add(1)
+		h.counts[len(h.lists)+column].Add(1)
+	} else {
+		h.counts[c.List*h.regions+column].Add(1)
+	}
 	h.resolvers[slotOf(c.Transport)].Add(1)
 }
 
@@ -66,26 +97,59 @@ func slotOf(a netip.Addr) uint64 {
 	return xxhash.Sum64(b[:n]) % resolverSlots
 }
 
-// fade is what a mean keeps from one step of the law to the next: with a step of
-// 15 s, half of it is from the last five minutes.
-const fade = 0.966
+// halving is what is left of a mean after a time in which half of it goes each half.
+func halving(dt, half time.Duration) float64 {
+	return math.Exp2(-max(0, dt.Seconds()) / half.Seconds())
+}
 
-// settle takes what was counted since into the means.
-func (d *demand) settle() {
+// settle takes what was counted since the last time into the means.
+func (d *demand) settle(now time.Time) {
+	keep, keepSlots := 1.0, 1.0
+	if !d.settled.IsZero() {
+		keep, keepSlots = halving(now.Sub(d.settled), demandHalf), halving(now.Sub(d.settled), resolverHalf)
+	}
+	d.settled = now
 	for i := range d.hosts {
 		h := &d.hosts[i]
-		clear(h.lists)
-		clear(h.served)
-		for j := range h.counts {
-			h.cells[j] = fade*h.cells[j] + float64(h.counts[j].Swap(0))
-			h.lists[j/h.regions] += h.cells[j]
-			h.served[j%h.regions] += h.cells[j]
+		if h.coarse {
+			h.settleCoarse(keep)
+		} else {
+			h.settleCells(keep)
 		}
-		for j := range h.resolvers { // what comes in between is lost, and that is little
-			if n := h.resolvers[j].Load(); n > 1<<20 {
-				h.resolvers[j].Store(n / 2)
-			}
+		h.singles *= keepSlots * keepSlots
+		for j := range h.resolvers {
+			n := float64(h.resolvers[j].Swap(0))
+			h.slots[j] = faded(keepSlots*h.slots[j]) + n
+			h.singles += n
 		}
+	}
+}
+
+// faded is a mean, or 0 once it is next to nothing: who has gone must not be computed
+// with for ever.
+func faded(mean float64) float64 {
+	if mean < 1e-6 {
+		return 0
+	}
+	return mean
+}
+
+func (h *hostDemand) settleCells(keep float64) {
+	clear(h.lists)
+	clear(h.served)
+	for j := range h.counts {
+		h.cells[j] = faded(keep*h.cells[j]) + float64(h.counts[j].Swap(0))
+		h.lists[j/h.regions] += h.cells[j]
+		h.served[j%h.regions] += h.cells[j]
+	}
+}
+
+func (h *hostDemand) settleCoarse(keep float64) {
+	for j := range h.lists {
+		h.lists[j] = faded(keep*h.lists[j]) + float64(h.counts[j].Swap(0))
+	}
+	for r := range h.served {
+		h.served[r] = faded(keep*h.served[r]) + float64(h.counts[len(h.lists)+r].Swap(0))
 	}
 }
 
@@ -99,21 +163,21 @@ func (d *demand) byList() [][]float64 {
 }
 
 // concentration is the Herfindahl-Hirschman index of a host's resolutions over its
-// resolvers, 0..1, and how many it is made of. Slots that resolvers share are
-// allowed for: by chance, 1/slots of all pairs do; and so is that of n resolutions
-// each is alone with itself.
+// resolvers, 0..1, and how many of late it is made of. Slots that resolvers share are
+// allowed for: by chance, 1/slots of all pairs do; and so is that each resolution is
+// alone with itself.
 func (h *hostDemand) concentration() (hhi, n float64) {
-	squares := 0.0
-	for j := range h.resolvers {
-		c := float64(h.resolvers[j].Load())
+	squares := -h.singles
+	for _, c := range h.slots {
 		n += c
-		squares += c * (c - 1)
+		squares += c * c
 	}
-	if n < 2 {
+	pairs := n*n - h.singles
+	if n < 2 || pairs <= 0 {
 		return 0, n
 	}
 	const chance = 1.0 / resolverSlots
-	return max(0, (squares/(n*(n-1))-chance)/(1-chance)), n
+	return min(1, max(0, (squares/pairs-chance)/(1-chance))), n
 }
 
 // shares are the parts of a host's resolutions of late that each region was to get,
@@ -124,9 +188,18 @@ func (d *demand) shares(live *state, host int) (wanted, served []float64) {
 	if total <= 0 {
 		return nil, nil
 	}
-	wanted, served = make([]float64, h.regions), make([]float64, h.regions)
+	wanted, served = h.wanted(live, host, h.lists, total), make([]float64, h.regions)
+	for r, n := range h.served {
+		served[r] = n / total
+	}
+	return wanted, served
+}
+
+// wanted are the parts that each region is to get, if lists have these weights.
+func (h *hostDemand) wanted(live *state, host int, weights []float64, total float64) []float64 {
+	wanted := make([]float64, h.regions)
 	steered := live.plan.Hosts[host]
-	for list, n := range h.lists {
+	for list, n := range weights {
 		if n == 0 {
 			continue
 		}
@@ -134,34 +207,30 @@ func (d *demand) shares(live *state, host int) (wanted, served []float64) {
 			wanted[min(r, h.regions-1)] += part * n / total
 		}
 	}
-	for r, n := range h.served {
-		served[r] = n / total
-	}
-	return wanted, served
+	return wanted
 }
 
 // weighed is the same by demand: each list has that of weights, and what it got is
 // spread as its resolutions were. Lists without resolutions are taken to get what
-// they were to get.
+// they were to get. served is nil where that is not counted by list.
 func (d *demand) weighed(live *state, host int, weights []float64) (wanted, served []float64) {
 	h := &d.hosts[host]
 	total := sum(weights)
 	if total <= 0 {
 		return nil, nil
 	}
-	wanted, served = make([]float64, h.regions), make([]float64, h.regions)
-	steered := live.plan.Hosts[host]
+	wanted = h.wanted(live, host, weights, total)
+	if h.coarse {
+		return wanted, nil
+	}
+	unseen := make([]float64, len(weights))
 	for list, n := range weights {
-		if n == 0 {
-			continue
+		if h.lists[list] == 0 {
+			unseen[list] = n
 		}
-		flow := steered.Steer.Flow(live.snapshots[host], list, family(steered))
-		for r, part := range flow {
-			wanted[min(r, h.regions-1)] += part * n / total
-			if h.lists[list] == 0 {
-				served[min(r, h.regions-1)] += part * n / total
-			}
-		}
+	}
+	served = h.wanted(live, host, unseen, total)
+	for list, n := range weights {
 		for r := 0; h.lists[list] > 0 && r < h.regions; r++ {
 			served[r] += n / total * h.cells[list*h.regions+r] / h.lists[list]
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
@@ -21,24 +21,40 @@ type desk struct {
 	settings deskSettings
 	users    int // generations
 	store    *ledger
-	server   *http.Server
+	door     *door
 	api      *control.Server
-	listener net.Listener
-	done     sync.WaitGroup
 }
 
 // deskSettings are what a desk can't change later.
 type deskSettings struct {
-	network, address, token, cert, key, clientCA, dir string
+	doorSettings
+	token, dir string
 }
 
 // ledger is the store of one state directory: there must be no two of them.
 type ledger struct {
 	*control.Store
-	dir    string
-	users  int // desks
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	inService *control.Overrides // what answers follow
+	dir       string
+	users     int // desks
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
+}
+
+// door is where the API listens. A desk with other tokens or another directory takes
+// the place of the one before without a moment in which nobody answers.
+type door struct {
+	settings doorSettings
+	users    int // desks
+	server   *http.Server
+	front    atomic.Pointer[desk] // that of the live generation
+	done     sync.WaitGroup
+}
+
+// doorSettings are what a door can't change later. Files are absolute, or as seen
+// from the working directory.
+type doorSettings struct {
+	network, address, cert, key, clientCA string
 }
 
 // deskOf gives what the instances of a generation say of the control API; nil:
@@ -55,7 +71,7 @@ func deskOf(instances []*GSLB) (*deskSettings, config.Pos, error) {
 			}
 			return plan.Join(g.options.Root, p)
 		}
-		s := &deskSettings{network: c.Network, address: c.Address, token: path(c.Token), cert: path(c.Cert), key: path(c.Key), clientCA: path(c.ClientCA)}
+		s := &deskSettings{doorSettings{c.Network, c.Address, path(c.Cert), path(c.Key), path(c.ClientCA)}, path(c.Token), ""}
 		if c.Network == "unix" {
 			s.address = path(c.Address)
 		}
@@ -72,64 +88,64 @@ func deskOf(instances []*GSLB) (*deskSettings, config.Pos, error) {
 	return nil, config.Pos{}, nil
 }
 
-// openDesk gives a generation its desk: the one of the generation before, if that
-// was made with the same settings; the registry's lock is held.
+// openDesk gives a generation its desk: the one of a generation before, if that was
+// made with the same settings, else one that shares what it can; the registry's lock
+// is held. What is opened is the generation's, also after an error.
 func (r *registry) openDesk(gen *generation) error {
 	settings, pos, err := deskOf(gen.loaded)
 	if settings == nil || err != nil {
 		return err
 	}
-	var old *desk
-	if n := len(r.generations); n > 0 {
-		old = r.generations[n-1].desk
+	for _, other := range r.generations {
+		if d := other.desk; d != nil && d.settings == *settings {
+			d.users++
+			gen.desk = d
+			return nil
+		}
 	}
-	if old != nil && old.settings == *settings {
-		old.users++
-		gen.desk = old
-		return nil
-	}
-	d := &desk{settings: *settings, users: 1}
-	if err := d.open(r, old); err != nil {
+	gen.desk = &desk{settings: *settings, users: 1}
+	if err := gen.desk.open(r); err != nil {
 		return fmt.Errorf("%s: %w", pos, err)
 	}
-	gen.desk = d
 	return nil
 }
 
-// open starts the desk. If another one, that goes on until its generation ends,
-// has the same directory, they share its store.
-func (d *desk) open(r *registry, old *desk) error {
+// open starts the desk. Those of generations that go on until they end may have the
+// same directory, or listen at the same address.
+func (d *desk) open(r *registry) error {
 	s := &d.settings
 	tokens, err := control.OpenTokens(s.token, time.Now)
 	if err != nil {
 		return err
 	}
-	var certs *control.Certs
-	if s.cert != "" {
-		certs = &control.Certs{Cert: s.cert, Key: s.key, ClientCA: s.clientCA, Logf: log.Warningf}
-		if err := certs.Load(); err != nil {
+	var same *door
+	for _, gen := range r.generations {
+		if other := gen.desk; other != nil {
+			if other.store.dir == s.dir {
+				d.store = other.store
+			}
+			if other.door.settings.network == s.network && other.door.settings.address == s.address {
+				same = other.door
+			}
+		}
+	}
+	if same != nil && same.settings != s.doorSettings {
+		return fmt.Errorf("control %s: its TLS can't be changed while it listens there: expected the same files, whose content may change; take another address, or restart", s.address)
+	}
+	if d.store == nil {
+		if d.store, err = openLedger(r, s.dir); err != nil {
 			return err
 		}
 	}
-	if old != nil && old.store.dir == s.dir {
-		d.store = old.store
-	} else if d.store, err = openLedger(r, s.dir); err != nil {
-		return err
-	}
-	if d.listener, err = control.Listen(s.network, s.address, certs); err != nil {
-		if d.store.users == 0 {
-			go d.store.close() // it may wait for the registry, whose lock is held
-		}
-		return err
-	}
 	d.store.users++
 	d.api = control.New(control.Options{Store: d.store.Store, Tokens: tokens, Now: time.Now, Logf: log.Warningf})
-	d.server = d.api.HTTP()
-	d.done.Go(func() {
-		if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Errorf("The control API has ended: %v", err)
+	if same == nil {
+		if same, err = openDoor(d); err != nil {
+			return err
 		}
-	})
+	}
+	d.door = same
+	d.door.users++
 	return nil
 }
 
@@ -138,14 +154,15 @@ func openLedger(r *registry, dir string) (*ledger, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("state directory: %w: expected one that this process can write to", err)
 	}
-	store, err := control.Open(control.StoreOptions{Dir: dir, Backend: backend{r}, Now: time.Now, Logf: log.Errorf})
+	l := &ledger{dir: dir}
+	store, err := control.Open(control.StoreOptions{Dir: dir, Backend: backend{r, l}, Now: time.Now, Logf: log.Errorf})
 	if store == nil {
 		return nil, err
 	}
 	if err != nil {
 		log.Errorf("%v", err)
 	}
-	l := &ledger{Store: store, dir: dir}
+	l.Store, l.inService = store, store.Overrides()
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	l.done.Go(func() { store.Run(ctx) })
@@ -161,16 +178,78 @@ func (l *ledger) close() {
 	}
 }
 
+// openDoor listens for a desk.
+func openDoor(d *desk) (*door, error) {
+	o := &door{settings: d.settings.doorSettings}
+	var certs *control.Certs
+	if s := &o.settings; s.cert != "" {
+		certs = &control.Certs{Cert: s.cert, Key: s.key, ClientCA: s.clientCA, Logf: log.Warningf}
+		if err := certs.Load(); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := control.Listen(o.settings.network, o.settings.address, certs)
+	if err != nil {
+		return nil, err
+	}
+	o.front.Store(d)
+	o.server = d.api.HTTP()
+	o.server.Handler = o
+	o.done.Go(func() {
+		if err := o.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Errorf("The control API has ended: %v", err)
+		}
+	})
+	return o, nil
+}
+
+// ServeHTTP lets the desk in front answer.
+func (o *door) ServeHTTP(w http.ResponseWriter, r *http.Request) { o.front.Load().api.ServeHTTP(w, r) }
+
 // deskGrace is how long requests that are being served may take at the end.
 const deskGrace = 2 * time.Second
 
-// close ends the desk, but not its store. The registry's lock must not be held:
-// requests may wait for it.
-func (d *desk) close() {
+// close ends the door. The registry's lock must not be held: requests may wait for it.
+func (o *door) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), deskGrace)
 	defer cancel()
-	if err := d.server.Shutdown(ctx); err != nil {
-		d.server.Close()
+	if err := o.server.Shutdown(ctx); err != nil {
+		o.server.Close()
 	}
-	d.done.Wait()
+	o.done.Wait()
+}
+
+// promote puts the desk of the live generation in front of each door; the registry's
+// lock is held.
+func (r *registry) promote() {
+	for _, gen := range r.generations {
+		if gen.desk != nil && gen.whole() {
+			gen.desk.door.front.Store(gen.desk)
+		}
+	}
+}
+
+// releaseDesk takes one user from a generation's desk; the registry's lock is held.
+func (c *closing) releaseDesk(d *desk) {
+	if d.users--; d.users > 0 {
+		return
+	}
+	if o := d.door; o != nil {
+		if o.users--; o.users == 0 {
+			c.doors = append(c.doors, o)
+		}
+	}
+	if l := d.store; l != nil {
+		if l.users--; l.users == 0 {
+			c.ledgers = append(c.ledgers, l)
+		}
+	}
+}
+
+// overrides are those that the latest generation follows; the registry's lock is held.
+func (r *registry) overrides() *control.Overrides {
+	if all := r.latest(); len(all) > 0 && all[0].ledger != nil {
+		return all[0].ledger.inService
+	}
+	return nil
 }

@@ -38,14 +38,18 @@ type GSLB struct {
 	files   dataFiles
 	health  health
 	writing sync.Mutex // held by those who replace live
+	find    func()     // says where the instance serves; nil: nobody knows
 
 	// What follows is guarded by the registry's lock.
 	steering    *steering // nil: not started
+	ledger      *ledger   // nil: nobody controls it
 	targets     map[string]*target.Target
-	due         time.Time                  // when snapshots are to be made anew; zero: never
-	targetsLate time.Time                  // when addresses get too old; zero: never
-	admitted    map[admissionKey][]float64 // what the law admits, by list; of the others everybody
-	loads       [][]float64                // natural demand by host and list, in the unit of capacity
+	clock       time.Time   // the time that written levers are at; zero: now
+	held        bool        // guards have stopped the clock
+	due         time.Time   // when snapshots are to be made anew; zero: never
+	targetsLate time.Time   // when addresses get too old; zero: never
+	admitted    admissions  // what the law admits
+	loads       [][]float64 // natural demand by host and list, in the unit of capacity
 }
 
 var (
@@ -59,6 +63,7 @@ type state struct {
 	plan      *plan.Plan
 	snapshots []*steer.Snapshot // by plan.Host.Index
 	demand    *demand           // of queries for the plan's hosts; the only thing in it that changes
+	foreseen  *foreseen         // what the law admits from the moment on in which this is in service; nil: as before
 }
 
 // Name implements plugin.Handler.
@@ -87,16 +92,16 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	host, exists := s.plan.Find(q.zone, q.name)
 	address := q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA
 	switch {
-	case host != nil && !address && host.Aliases() && q.qtype != dns.TypeANY:
-		return g.aliased(ctx, w, &q, s, host)
-	case host != nil && address && chased(ctx):
+	case host != nil && (address || host.Aliases()) && chased(ctx):
 		// A plugin follows its own CNAME into us through the server: refuse, so
 		// that it answers the CNAME alone and nobody keeps one client's addresses
 		// under a foreign name (RFC 7871, section 7.2.1). No data would not do: it
 		// would put an SOA beside the CNAME, and deny that the target has any.
 		return g.write(w, q.rcode(dns.RcodeRefused))
-	case host != nil && address:
+	case host != nil && address && !(host.Aliases() && !host.Steer.Offers(familyOf(q.qtype))):
 		return g.steered(ctx, w, &q, s, host)
+	case host != nil && host.Aliases() && q.qtype != dns.TypeAXFR && q.qtype != dns.TypeIXFR:
+		return g.aliased(ctx, w, &q, s, host)
 	case q.name == g.block.WhoAmI && q.qtype == dns.TypeTXT:
 		return g.whoami(w, &q, s)
 	case q.qtype == dns.TypeAXFR || q.qtype == dns.TypeIXFR:
@@ -108,44 +113,60 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 
 // steered answers A and AAAA of a host.
 func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *state, host *plan.Host) (int, error) {
-	family := steer.V4
-	if q.qtype == dns.TypeAAAA {
-		family = steer.V6
-	}
-	client, by, d := g.decide(q, s, host, family)
+	client, by, d := g.decide(q, s, host, familyOf(q.qtype), nil)
 	s.demand.count(host.Index, &client, d.Region)
 	g.observe(ctx, q, host, &client, by, &d)
 	switch d.Outcome {
 	case steer.OutcomeAnswer, steer.OutcomeLastResort:
 		return g.write(w, g.answer(q, &d))
 	case steer.OutcomeFailed:
-		return g.write(w, g.failure(q, &d))
+		return g.write(w, g.failure(q, host, &d))
 	}
 	return g.negative(ctx, w, q, dns.RcodeSuccess)
 }
 
+// familyOf is the family of addresses that a type holds.
+func familyOf(qtype uint16) steer.Family {
+	if qtype == dns.TypeAAAA {
+		return steer.V6
+	}
+	return steer.V4
+}
+
 // decide makes the decision for a query, and tells what gave its candidate list.
-func (g *GSLB) decide(q *query, s *state, host *plan.Host, family steer.Family) (steer.Client, topology.Kind, steer.Decision) {
+func (g *GSLB) decide(q *query, s *state, host *plan.Host, family steer.Family, tr *steer.Trace) (steer.Client, topology.Kind, steer.Decision) {
 	var subnet netip.Prefix
 	believed := q.subnet.present && s.plan.Believes(q.transport)
 	if believed {
 		subnet = q.subnet.prefix
 	}
 	client, by := host.Find(subnet, q.transport)
-	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, nil)
+	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, tr)
 	if !believed {
 		d.Scope = 0
 	}
 	return client, by, d
 }
 
-// aliased answers the other types of a host that may answer with a name: for whom
-// it does, there is a CNAME and nothing else (RFC 1034, section 3.6.2).
+// aliased answers what else is asked of a host that may answer with a name: for whom
+// it does, there is a CNAME and nothing else (RFC 1034, section 3.6.2), not even for
+// ANY (RFC 8482, section 4.2). It looks at what A would be answered, and takes no turn
+// of it. While a target's name may be all that there is, nothing is denied.
 func (g *GSLB) aliased(ctx context.Context, w dns.ResponseWriter, q *query, s *state, host *plan.Host) (int, error) {
-	_, _, d := g.decide(q, s, host, family(host))
-	if d.Answer != nil && d.Answer.Name != "" {
-		return g.write(w, g.answer(q, &d))
+	var trace *steer.Trace
+	if host.Config.Spread == config.Balanced {
+		trace = new(steer.Trace)
 	}
+	_, _, d := g.decide(q, s, host, family(host), trace)
+	switch {
+	case d.Answer != nil && d.Answer.Name != "":
+		return g.write(w, g.answer(q, &d))
+	case d.Outcome == steer.OutcomeFailed && host.Named():
+		return g.write(w, g.failure(q, host, &d))
+	case q.qtype == dns.TypeA || q.qtype == dns.TypeAAAA: // which the host has not
+		return g.negative(ctx, w, q, dns.RcodeSuccess)
+	}
+	q.scope = d.Scope
 	return g.other(ctx, w, q, true)
 }
 

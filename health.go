@@ -129,7 +129,7 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 	back := make(map[int]bool)
 	for i := range touched {
 		h := next.plan.Hosts[i]
-		if g.steering != nil && g.steering.returned(h, old.snapshots[i], next.snapshots[i], now) {
+		if g.steering != nil && g.steering.returned(g, h, old.snapshots[i], next.snapshots[i], now) {
 			back[i] = true
 		}
 	}
@@ -144,7 +144,7 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 		}
 	}
 	for i := range touched {
-		logLastResort(old.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
+		logLastResort(old.plan.Hosts[i], next.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
 	}
 }
 
@@ -163,10 +163,14 @@ func (g *GSLB) renew(hosts map[int]bool, now time.Time) (old *state) {
 }
 
 // logLastResort tells when the last resort of a host begins to answer for some
-// of its clients, and when it ends.
-func logLastResort(h *plan.Host, before, after *steer.Snapshot) {
+// of its clients, and when it ends. The host may be made anew in between, as targets
+// are; while nothing is known of it there is no last resort to tell of.
+func logLastResort(old, h *plan.Host, before, after *steer.Snapshot) {
+	if old.Unknown() || h.Unknown() {
+		return
+	}
 	for f := steer.V4; f <= steer.V6; f++ {
-		was, _ := h.Steer.Lists(before, f)
+		was, _ := old.Steer.Lists(before, f)
 		is, _ := h.Steer.Lists(after, f)
 		switch {
 		case was == 0 && is > 0:

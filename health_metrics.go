@@ -24,6 +24,8 @@ var (
 	transitionCount = counter("transitions_total",
 		"Changes of the verdict on an endpoint, by the verdict after.",
 		"check", "verdict")
+	beaconAnswers = gauge("beacon_answers",
+		"1 while a beacon answers; it is asked once a minute.", "beacon")
 	stateFailing = gauge("state_failing",
 		"1 while verdicts can't be saved in the state directory.")
 )

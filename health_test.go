@@ -238,9 +238,15 @@ func TestHealthBesideReload(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			for range 4 {
-				wg.Go(func() { g.healthChanged(news) })
+				wg.Go(func() {
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					g.healthChanged(news)
+				})
 			}
+			r.mu.Lock()
 			g.use(p, time.Now(), 0)
+			r.mu.Unlock()
 			wg.Wait()
 			if g.live.Load().plan != p {
 				t.Fatal("an old plan is back")

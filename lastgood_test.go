@@ -47,7 +47,16 @@ var dataCases = []dataCase{
 		}
 		replace(t, path, []byte(lines))
 	}},
+	{"latency map", "map.txt", func(path string) string {
+		return fmt.Sprintf(located, "latency "+path, "clients rest {\norder fr de\n}")
+	}, func(t *testing.T, path, region string, n int) {
+		mapsMade++ // each is newer than the one before
+		mapFile(t, path, time.Now().Add(-time.Hour+time.Duration(mapsMade)*time.Second), region, n)
+	}},
 }
+
+// mapsMade counts the maps of dataCases.
+var mapsMade int
 
 // tryLoad is load for a block that may be refused.
 func tryLoad(t *testing.T, text string) (*GSLB, error) {
@@ -147,8 +156,8 @@ func TestCorefileReloadWithBrokenData(t *testing.T) {
 	for _, file := range dataCases {
 		t.Run(file.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), file.file)
-			file.good(t, path, "de", 10)
 			synctest.Test(t, func(t *testing.T) {
+				file.good(t, path, "de", 10)
 				failing := func(want float64) {
 					t.Helper()
 					if f := testutil.ToFloat64(fileFailing.WithLabelValues(path)); f != want {
@@ -190,8 +199,8 @@ func TestBrokenDataMended(t *testing.T) {
 	for _, file := range dataCases {
 		t.Run(file.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), file.file)
-			file.good(t, path, "de", 10)
 			synctest.Test(t, func(t *testing.T) {
+				file.good(t, path, "de", 10)
 				first, _ := begin(t, file.text(path))
 				replace(t, path, []byte("gar bage"))
 				second, g := begin(t, file.text(path))
@@ -217,8 +226,8 @@ func TestShrinkingData(t *testing.T) {
 	for _, file := range dataCases {
 		t.Run(file.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), file.file)
-			file.good(t, path, "de", 10)
 			synctest.Test(t, func(t *testing.T) {
+				file.good(t, path, "de", 10)
 				logged := logTo(t)
 				gen, g := begin(t, file.text(path))
 				defer running.stop(gen)
@@ -255,8 +264,8 @@ func TestCopyFollowsData(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, file.file)
 			text := strings.Replace(file.text(path), "gslb {", "gslb {\nstate "+filepath.Join(dir, "state"), 1)
-			file.good(t, path, "de", 10)
 			synctest.Test(t, func(t *testing.T) {
+				file.good(t, path, "de", 10)
 				gen, _ := begin(t, text)
 				file.good(t, path, "fr", 10)
 				time.Sleep(3 * watchEvery)
@@ -266,11 +275,13 @@ func TestCopyFollowsData(t *testing.T) {
 				synctest.Wait()
 				running.stop(gen)
 			})
-			gen, g := begin(t, text)
-			defer running.stop(gen)
-			if got := region(t, g); got != "fr" {
-				t.Errorf("got %s", got)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				gen, g := begin(t, text)
+				defer running.stop(gen)
+				if got := region(t, g); got != "fr" {
+					t.Errorf("got %s", got)
+				}
+			})
 		})
 	}
 }

@@ -79,7 +79,7 @@ func TestMetricNames(t *testing.T) {
 func TestStateMetrics(t *testing.T) {
 	g := load(t, block(""), nil)
 	g.files.view = "inside"
-	gen := &generation{}
+	gen := &generation{loaded: []*GSLB{g}}
 	running.start(gen, g)
 	if got := testutil.ToFloat64(topologyBlocks.WithLabelValues("example.com.", "", "inside", "v4", "client_subnet")); got < 24 {
 		t.Errorf("%v blocks", got)

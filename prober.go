@@ -102,13 +102,16 @@ func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[
 	options.Changed = func(n probe.Notice) { p.tell(r, n) }
 	options.Observed = func(p *probe.Probe, r probe.Result, late time.Duration) {
 		observeProbe(p, r, late)
-		heard.note(p, &r, time.Now())
+		heard.note(p.Key(), r.Reported, time.Now())
 	}
 	p.scheduler = probe.NewScheduler(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	if p.store != nil {
 		p.saver.Go(func() { p.keepSaving(ctx) })
+	}
+	if len(beacons) > 0 {
+		p.saver.Go(func() { p.keepAsking(ctx, beacons) })
 	}
 	return p, nil
 }
@@ -198,6 +201,37 @@ func (p *prober) keepSaving(ctx context.Context) {
 				p.save()
 				saved = now
 			}
+		}
+	}
+}
+
+// askEvery is how often beacons are asked for people to see whether they answer:
+// one that is wrong must be known before it is needed.
+const askEvery = time.Minute
+
+// keepAsking tells of beacons that don't answer, until ctx is done.
+func (p *prober) keepAsking(ctx context.Context, beacons []probe.Target) {
+	silent := make([]bool, len(beacons))
+	beaconAnswers.Reset()
+	defer beaconAnswers.Reset()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		answered := p.scheduler.AskBeacons(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		for i, ok := range answered {
+			beaconAnswers.WithLabelValues(placeOf(beacons[i])).Set(oneIf(ok))
+			if !ok && !silent[i] {
+				log.Warningf("Beacon %s doesn't answer: if it never does, it can't tell that this instance is cut off", placeOf(beacons[i]))
+			}
+			silent[i] = !ok
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -101,6 +101,9 @@ func (w *world) askBeacon(context.Context, probe.Target) probe.Result {
 // startTexts starts a generation of one block for each text.
 func (r *registry) startTexts(t *testing.T, texts ...string) (*generation, []*GSLB, error) {
 	t.Helper()
+	if n := len(r.generations); n > 0 {
+		r.leave(r.generations[n-1], true)
+	}
 	gen := &generation{}
 	for _, text := range texts {
 		gen.loaded = append(gen.loaded, load(t, text, nil))

@@ -20,6 +20,7 @@ type query struct {
 	unheeded  bool // it had a client subnet, but the block says ecs off
 	transport netip.Addr
 	zone      string // the longest zone of ours that holds the name; empty: none
+	scope     int    // of records that aren't steered, but that others get a name for
 }
 
 // readQuery reads a request. The result is a response code: other than success,

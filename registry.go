@@ -8,6 +8,7 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/probe"
+	"github.com/seed-945f90c5/gslb/internal/target"
 )
 
 // A generation is the instances of one load of the Corefile, one per server
@@ -17,6 +18,7 @@ type generation struct {
 	instances []*GSLB // those that have started
 	prober    *prober // nil: there are no checks
 	desk      *desk   // nil: nobody controls it
+	leaves    bool    // the next load replaces it
 }
 
 // registry knows the generations that have started in this process, oldest
@@ -26,8 +28,10 @@ type generation struct {
 type registry struct {
 	mu          sync.Mutex
 	generations []*generation
-	probing     probe.Options // of every scheduler, but for what the generation says
-	steering    *steering     // nil: there is no generation
+	probing     probe.Options  // of every scheduler, but for what the generation says
+	resolving   target.Options // of the resolver of targets, but for what it is told here
+	steering    *steering      // nil: there is no generation
+	keepAt      time.Time      // when what is in service is to be remembered; zero: it is
 }
 
 var running registry
@@ -36,18 +40,19 @@ var running registry
 // others but the latest are over: that one is live and becomes the old one.
 // After an error nothing of the instance runs.
 func (r *registry) start(gen *generation, g *GSLB) error {
+	defer r.lookAhead(gen, g)()
 	r.mu.Lock()
 	var over []*generation
 	err := error(nil)
 	if !slices.Contains(r.generations, gen) {
-		if n := len(r.generations); n > 1 {
-			over = r.generations[: n-1 : n-1]
-			r.generations = r.generations[n-1:]
-		}
 		if r.steering == nil {
 			r.steering = newSteering(r)
 		}
 		err = r.equip(gen)
+		if n := len(r.generations); n > 1 { // not before: the new one may share what they have
+			over = r.generations[: n-1 : n-1]
+			r.generations = r.generations[n-1:]
+		}
 		r.generations = append(r.generations, gen)
 	}
 	if err == nil {
@@ -58,6 +63,7 @@ func (r *registry) start(gen *generation, g *GSLB) error {
 		r.generations = slices.DeleteFunc(r.generations, func(o *generation) bool { return o == gen })
 	}
 	r.publish()
+	r.promote()
 	closing := r.release(over)
 	r.mu.Unlock()
 	closing.end(over)
@@ -68,13 +74,16 @@ func (r *registry) start(gen *generation, g *GSLB) error {
 // r.mu is held.
 func (r *registry) launch(gen *generation, g *GSLB, now time.Time) (err error) {
 	g.steering = r.steering
+	if gen.desk != nil {
+		g.ledger = gen.desk.store
+	}
 	defer func() {
 		if err != nil {
 			r.land(g)
 			g.stopHealth()
 		}
 	}()
-	if err := r.steering.openTargets(g); err != nil {
+	if err := r.steering.openTargets(gen, g, now); err != nil {
 		return err
 	}
 	if gen.prober != nil {
@@ -83,15 +92,20 @@ func (r *registry) launch(gen *generation, g *GSLB, now time.Time) (err error) {
 		}
 	}
 	g.resolveAgain(now)
-	if err := r.steering.law.signals.open(g); err != nil {
+	if err := r.steering.law.signals.open(gen, g); err != nil {
 		return err
 	}
 	g.refresh(now)
-	if err := r.guardReload(gen, g, now); err != nil {
+	if f := r.steering.foresee(gen.instances, g, g.live.Load(), now); f != nil {
+		g.admitted, g.loads = f.admitted, f.loads
+		g.refresh(now)
+	}
+	if err := r.guardLoad(gen, g, now); err != nil {
 		return err
 	}
 	gen.instances = append(gen.instances, g)
 	r.steering.law.next = now // soon, with all that has started
+	r.keepAt = now.Add(settling)
 	g.startWatch()
 	return nil
 }
@@ -100,7 +114,7 @@ func (r *registry) launch(gen *generation, g *GSLB, now time.Time) (err error) {
 func (r *registry) land(g *GSLB) {
 	if g.steering != nil {
 		g.steering.law.signals.drop(g)
-		g.steering.closeTargets(g)
+		g.closeTargets()
 	}
 }
 
@@ -110,15 +124,12 @@ func (r *registry) equip(gen *generation) error {
 	if err := config.Contradictions(blocksOf(gen.loaded)); err != nil {
 		return err
 	}
-	if err := r.openDesk(gen); err != nil {
+	settings, beacons, checks, err := settingsOf(gen.loaded)
+	if err != nil {
 		return err
 	}
-	r.steering.overrides = nil
-	if gen.desk != nil {
-		r.steering.overrides = gen.desk.store.Overrides()
-	}
-	settings, beacons, checks, err := settingsOf(gen.loaded)
-	if err != nil || !checks {
+	r.steering.law.open(settings.dir, time.Now())
+	if err := r.openDesk(gen); err != nil || !checks {
 		return err
 	}
 	var known map[string]probe.Saved
@@ -161,6 +172,7 @@ func (r *registry) drop(over func(*generation) bool) {
 	r.generations = left
 	if len(ended) > 0 {
 		r.publish()
+		r.promote()
 	}
 	closing := r.release(ended)
 	r.mu.Unlock()
@@ -170,7 +182,7 @@ func (r *registry) drop(over func(*generation) bool) {
 // closing is what nobody uses any more.
 type closing struct {
 	probers  []*prober
-	desks    []*desk
+	doors    []*door
 	ledgers  []*ledger
 	steering *steering
 }
@@ -178,6 +190,9 @@ type closing struct {
 // release gives back what generations that are over shared with others; r.mu is
 // held.
 func (r *registry) release(over []*generation) (c closing) {
+	if len(r.generations) == 0 && r.steering != nil {
+		r.steering.targets.remember()
+	}
 	for _, gen := range over {
 		for _, g := range gen.instances {
 			r.land(g)
@@ -188,15 +203,8 @@ func (r *registry) release(over []*generation) (c closing) {
 				c.probers = append(c.probers, p)
 			}
 		}
-		if d := gen.desk; d != nil {
-			d.users--
-			if d.users == 0 {
-				c.desks = append(c.desks, d)
-				d.store.users--
-				if d.store.users == 0 {
-					c.ledgers = append(c.ledgers, d.store)
-				}
-			}
+		if gen.desk != nil {
+			c.releaseDesk(gen.desk)
 		}
 	}
 	if len(r.generations) == 0 {
@@ -209,7 +217,7 @@ func (r *registry) release(over []*generation) (c closing) {
 // registry, so its lock must not be held. A prober saves what it knows of its
 // endpoints before they are given back.
 func (c closing) end(over []*generation) {
-	for _, d := range c.desks {
+	for _, d := range c.doors {
 		d.close()
 	}
 	for _, l := range c.ledgers {
@@ -248,13 +256,22 @@ func (r *registry) instances() []*GSLB {
 	return all
 }
 
-// latest are the instances of the latest generation; r.mu is held.
+// latest are the instances of the latest generation that has started as a whole; while
+// there is none, those that have started of the first. r.mu is held.
 func (r *registry) latest() []*GSLB {
-	if n := len(r.generations); n > 0 {
-		return r.generations[n-1].instances
+	for _, gen := range slices.Backward(r.generations) {
+		if gen.whole() {
+			return gen.instances
+		}
+	}
+	if len(r.generations) > 0 {
+		return r.generations[0].instances
 	}
 	return nil
 }
+
+// whole tells whether every instance of a load has started.
+func (gen *generation) whole() bool { return len(gen.instances) == len(gen.loaded) }
 
 func blocksOf(instances []*GSLB) (blocks []*config.Block) {
 	for _, g := range instances {

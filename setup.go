@@ -24,11 +24,17 @@ func setup(c *caddy.Controller) error {
 	gen := generationOf(c)
 	gen.loaded = append(gen.loaded, g)
 	server := dnsserver.GetConfig(c)
+	g.find = func() {
+		if g.files.server == "" {
+			g.files.view, g.files.server = server.ViewName, serverName(server)
+		}
+	}
 
 	// Handlers of the whole block are known only now, and so is the view.
 	c.OnStartup(func() error {
-		g.files.view = server.ViewName
-		g.files.server = serverName(server)
+		for _, one := range gen.loaded { // guards look at all blocks
+			one.find()
+		}
 		words := siblings(gen, g.block)
 		if words == nil { // no Corefile to read them from: what can be seen without
 			words = handlersOf(server)
@@ -44,13 +50,18 @@ func setup(c *caddy.Controller) error {
 			return plugin.Error(name, err)
 		}
 		g.keepData()
-		g.remember()
 		log.Infof("Zone %s: %s", g.zones, size)
+		return nil
+	})
+	// Guards hold what starts now against what we have in service.
+	c.OnRestart(func() error {
+		running.leave(gen, true)
 		return nil
 	})
 	// A later Corefile failed to load, and whatever it started is over; or it is
 	// in service, and another plugin failed to end: then we are over.
 	c.OnRestartFailed(func() error {
+		running.leave(gen, false)
 		running.onlyLive(serving)
 		return nil
 	})

@@ -99,8 +99,9 @@ func TestGenerations(t *testing.T) {
 	var r registry
 	instance := func() *GSLB { return load(t, block(""), nil) }
 	stopped := func(g *GSLB) bool { return g.files.cancel != nil && !slices.Contains(r.instances(), g) }
-	first, second, third := &generation{}, &generation{}, &generation{}
 	a1, a2, b, c := instance(), instance(), instance(), instance()
+	load := func(instances ...*GSLB) *generation { return &generation{loaded: instances} }
+	first, second, third := load(a1, a2), load(b), load(c)
 
 	r.start(first, a1)
 	r.start(first, a2)
@@ -114,7 +115,7 @@ func TestGenerations(t *testing.T) {
 		t.Error("a failed load was not dropped, or the live one was")
 	}
 
-	second = &generation{}
+	second = load(b)
 	r.start(second, b)
 	// A foreign plugin's OnShutdown fails, so ours is never called for first.
 	r.start(third, c)

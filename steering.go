@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
 )
@@ -15,18 +14,22 @@ import (
 // as levers and loads go by a region's name; it outlives reloads and ends with the
 // last generation. All of it is guarded by the registry's lock.
 type steering struct {
-	registry  *registry
-	overrides *control.Overrides
-	ramps     map[rampKey]time.Time // since when a region has been coming back
-	rough     map[rampKey]bool      // shares that resolvers are too few or too unequal for
-	law       law
-	targets   targets
-	cancel    context.CancelFunc
-	done      sync.WaitGroup
+	registry *registry
+	ramps    map[rampKey]time.Time // since when a region has been coming back
+	rough    map[rampKey]bool      // shares that resolvers are too few or too unequal for
+	law      law
+	targets  targets
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
 }
 
-// rampKey is a pool: the first name of its host, and its region.
-type rampKey struct{ host, region string }
+// rampKey is a pool: its view, the first name of its host, and its region.
+type rampKey struct{ view, host, region string }
+
+// rampKeyOf names the pool of a host in a region.
+func (g *GSLB) rampKeyOf(h *plan.Host, region string) rampKey {
+	return rampKey{g.files.view, h.Config.Names[0], region}
+}
 
 // beat is how often the clock is looked at. Whatever follows the clock is at most
 // that late.
@@ -59,14 +62,20 @@ func (s *steering) run(ctx context.Context) {
 		case now := <-tick.C:
 			s.registry.mu.Lock()
 			s.turn(now)
+			save, keep := s.targetsToSave(now), s.registry.toKeep(now)
+			saveLaw := s.law.memory.pending(&s.law, now)
 			s.registry.mu.Unlock()
+			save()
+			keep()
+			if saveLaw != nil {
+				saveLaw()
+			}
 		}
 	}
 }
 
 // turn does what is due.
 func (s *steering) turn(now time.Time) {
-	s.targets.save(now)
 	stepped := s.law.due(now)
 	if stepped {
 		s.step(now)
@@ -88,10 +97,15 @@ func (s *steering) turn(now time.Time) {
 // moves are what moves the clients of an instance now.
 func (g *GSLB) moves(now time.Time) *plan.Moves {
 	m := &plan.Moves{Now: now}
+	if !g.clock.IsZero() {
+		m.Now = g.clock
+	}
+	if g.ledger != nil {
+		m.Overrides = g.ledger.inService
+	}
 	if s := g.steering; s != nil {
-		m.Overrides = s.overrides
 		m.Ramp = func(h *plan.Host, r steer.Region) float64 { part, _ := s.ramp(g, h, r, now); return part }
-		m.Admission = g.admission
+		g.admitted.move(m)
 	}
 	return m
 }
@@ -99,21 +113,31 @@ func (g *GSLB) moves(now time.Time) *plan.Moves {
 // refresh makes the snapshots of all hosts anew, and notes when that is due next;
 // the registry's lock is held.
 func (g *GSLB) refresh(now time.Time) {
+	g.tick(now)
 	g.writing.Lock()
 	old := g.live.Load()
 	next := &state{plan: old.plan, demand: old.demand, snapshots: old.plan.Snapshots(g.verdict, g.moves(now))}
 	g.live.Store(next)
 	g.writing.Unlock()
 	for i, h := range old.plan.Hosts {
-		logLastResort(h, old.snapshots[i], next.snapshots[i])
+		logLastResort(h, h, old.snapshots[i], next.snapshots[i])
 	}
+	g.due = time.Time{}
 	g.schedule(now)
 }
 
-// schedule works out when the snapshots are due next.
+// schedule works out when the snapshots are due next. If they are due already, they
+// stay so: only refresh makes those of all hosts.
 func (g *GSLB) schedule(now time.Time) {
 	p := g.live.Load().plan
-	g.due, g.targetsLate = p.NextChange(now), g.targetsDue(now)
+	g.targetsLate = g.targetsDue(now)
+	if !g.due.IsZero() && !now.Before(g.due) {
+		return
+	}
+	g.due = p.NextChange(now)
+	if g.held { // to be tried again
+		g.due = now.Add(beat)
+	}
 	if g.steering == nil {
 		return
 	}
@@ -136,43 +160,55 @@ func (s *steering) ramp(g *GSLB, h *plan.Host, r steer.Region, now time.Time) (p
 	if pool == nil {
 		return 1, next
 	}
-	since, ok := s.ramps[rampKey{h.Config.Names[0], pool.Region}]
+	key := g.rampKeyOf(h, pool.Region)
+	since, ok := s.ramps[key]
 	if !ok {
 		return 1, next
 	}
-	step := g.live.Load().plan.RampOf(h, pool) / (rampParts - 1)
-	if step <= 0 {
-		return 1, next
+	n, step := rampParts, g.live.Load().plan.RampOf(h, pool)/(rampParts-1)
+	if step > 0 {
+		n = int(max(0, now.Sub(since)) / step)
 	}
-	n := int(max(0, now.Sub(since)) / step)
 	if n >= rampParts-1 {
+		delete(s.ramps, key) // for good: a reload with a longer one must not begin again
 		return 1, next
 	}
 	return float64(n+1) / rampParts, since.Add(time.Duration(n+1) * step)
 }
 
 // returned notes which regions of a host are back after an outage: health had taken
-// them out, and gives them back. It tells whether there are any.
-func (s *steering) returned(h *plan.Host, before, after *steer.Snapshot, now time.Time) (any bool) {
+// them out, and gives them back. It tells whether there are any. A family that was
+// lost alone, and comes back, moves nobody but its own clients, and at once.
+func (s *steering) returned(g *GSLB, h *plan.Host, before, after *steer.Snapshot, now time.Time) (any bool) {
 	for r := range h.Need.Input.Regions {
 		region := steer.Region(r)
 		pool := h.Pool(region)
 		if pool == nil {
 			continue
 		}
-		key := rampKey{h.Config.Names[0], pool.Region}
-		for f := steer.V4; f <= steer.V6; f++ {
-			was, is := before.Region(region, f), after.Region(region, f)
-			switch {
-			case !h.Steer.Offers(f):
-			case was.Failed && !was.Usable && is.Usable && !is.Held:
-				s.ramps[key], any = now, true
-			case is.Failed:
-				delete(s.ramps, key)
-			}
+		key := g.rampKeyOf(h, pool.Region)
+		failed, _ := standing(h, before, region)
+		out, back := standing(h, after, region)
+		switch {
+		case failed && back:
+			s.ramps[key], any = now, true
+		case out:
+			delete(s.ramps, key)
 		}
 	}
 	return any
+}
+
+// standing tells whether health has taken a region of a host out, in all families, or
+// has it in service in one, and not only because of max_down.
+func standing(h *plan.Host, s *steer.Snapshot, r steer.Region) (out, in bool) {
+	usable := false
+	for f := steer.V4; f <= steer.V6; f++ {
+		if st := s.Region(r, f); h.Steer.Offers(f) {
+			out, in, usable = out || st.Failed, in || st.Usable && !st.Held, usable || st.Usable
+		}
+	}
+	return out && !usable, in
 }
 
 // enough is how many resolutions it takes to tell how uneven resolvers are.
@@ -187,7 +223,7 @@ func (s *steering) warnShares() {
 			hhi, n := live.demand.hosts[i].concentration()
 			for r := range g.block.Regions {
 				st := live.snapshots[i].Region(steer.Region(r), family(h))
-				key := rampKey{h.Config.Names[0], g.block.Regions[r].Name}
+				key := g.rampKeyOf(h, g.block.Regions[r].Name)
 				rough := st.Shared && st.Share > 0 && n >= enough && st.Share < 2*deviation(st.Share, hhi)
 				if rough && !s.rough[key] {
 					log.Warningf("Host %s: the share of %g%% for region %s is less than twice the deviation of %.2g points that its resolvers make, which are as uneven as %.0f equal ones: what it gets may be far off",

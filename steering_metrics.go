@@ -44,6 +44,8 @@ var (
 		"1 while a region's load goes up and down again and again.", "sink")
 	sinkStuck = desc("load_stuck",
 		"1 while a region reports the very same load although what comes to it has changed: it is taken for old.", "sink")
+	sinkSilent = desc("load_silent_endpoints",
+		"Endpoints of a region that are alive and whose load, which their health checks bring, isn't known: they are taken to bear what the others do.", "sink")
 	lawDeficit = desc("deficit",
 		"Demand that regions take above their limits, as nobody else can.")
 	lawMoved = desc("moved_ratio",
@@ -97,10 +99,16 @@ var (
 var guardRefusals = counter("guard_refusals_total",
 	"Changes that a guard has refused: reloads of the Corefile and of data files.", "guard")
 
+func init() {
+	for _, name := range []string{"hosts", "require", "max_move", "max_use", "usable"} {
+		guardRefusals.WithLabelValues(name) // so that the first refusal shows in a rate
+	}
+}
+
 // Describe implements prometheus.Collector.
 func (steeringCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck,
+		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck, sinkSilent,
 		lawDeficit, lawMoved, lawLeft, regionAdmission, regionWanted, regionServed, regionDeviation, hostConcentration,
 		regionDial, regionRamp, regionSoak, regionDrained, overridesActive, wrongTokens,
 		mapBuilt, mapEntries, mapIgnored, targetAddresses, targetFailing,
@@ -124,7 +132,7 @@ func (c steeringCollector) Collect(ch chan<- prometheus.Metric) {
 		g.collectFiles(ch, seen)
 	}
 	counts := make(map[control.Lever]float64)
-	for _, o := range c.r.steering.overrides.All() {
+	for _, o := range c.r.overrides().All() {
 		counts[o.Lever]++
 	}
 	for _, l := range control.Levers {
@@ -164,6 +172,8 @@ func (l *law) collect(ch chan<- prometheus.Metric, now time.Time) {
 		value(ch, sinkSay, o.Fade, sink.Name)
 		value(ch, sinkStuck, oneIf(o.Stuck), sink.Name)
 		value(ch, sinkRefused, oneIf(o.Refused), sink.Name)
+		all, _ := l.signals.total(sink.Name, l.sinks.sums[i].levers.Capacity.Score, now)
+		value(ch, sinkSilent, float64(all.Silent), sink.Name)
 		if o.Reading == capacity.Never {
 			continue
 		}
@@ -213,7 +223,9 @@ func (g *GSLB) collectShares(ch chan<- prometheus.Metric, seen map[string]bool) 
 					continue
 				}
 				value(ch, regionWanted, both[0][r], view, host, region.Name, by)
-				value(ch, regionServed, both[1][r], view, host, region.Name, by)
+				if both[1] != nil { // else there are too many lists to tell
+					value(ch, regionServed, both[1][r], view, host, region.Name, by)
+				}
 			}
 			if wanted != nil {
 				value(ch, regionDeviation, deviation(wanted[r], hhi), view, host, region.Name)
@@ -232,7 +244,7 @@ func (g *GSLB) collectFiles(ch chan<- prometheus.Metric, seen map[string]bool) {
 		if key := "map " + m.Path; !seen[key] {
 			seen[key] = true
 			value(ch, mapBuilt, float64(m.Built.Unix()), m.Path)
-			value(ch, mapEntries, float64(m.Entries), m.Path)
+			value(ch, mapEntries, float64(m.Clients+m.Resolvers), m.Path)
 			value(ch, mapIgnored, oneIf(m.TooOld), m.Path)
 		}
 	}

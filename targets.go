@@ -3,13 +3,17 @@ package gslb
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/probe"
+	"github.com/seed-945f90c5/gslb/internal/steer"
 	"github.com/seed-945f90c5/gslb/internal/target"
 )
 
@@ -20,56 +24,102 @@ type targets struct {
 	dir      string           // state directory that the addresses are kept in; empty: none
 	changed  bool             // there is news to save
 	saved    time.Time
+	last     map[string]target.Saved // what was known when the last generation ended
 }
 
-// targetsFile is where addresses are kept, in the state directory.
-const targetsFile = "targets"
+// aheadTime is how long a new load waits for names that nobody has asked for yet,
+// while the one before serves.
+const aheadTime = 3 * time.Second
 
 // openTargets has the targets of an instance resolved. After an error nothing is.
-func (s *steering) openTargets(g *GSLB) error {
-	p := g.live.Load().plan
-	names := p.Targets()
-	if len(names) == 0 {
+func (s *steering) openTargets(gen *generation, g *GSLB, now time.Time) (err error) {
+	if !hasTargets(g.block) {
 		return nil
 	}
+	g.targets, err = s.acquire(gen, g)
+	g.health.deadline = now.Add(firstRound)
+	return err
+}
+
+// acquire has the targets of a block resolved for an instance.
+func (s *steering) acquire(gen *generation, g *GSLB) (map[string]*target.Target, error) {
 	t := &s.targets
 	if t.resolver == nil {
-		t.dir = g.stateDir()
-		t.resolver = target.New(target.Options{Rand: rand.Reader, Saved: t.load(), Changed: func([]target.Change) { s.resolved() }})
+		t.dir = gen.stateDir()
+		options := s.registry.resolving
+		options.Rand, options.Saved, options.Changed = rand.Reader, t.load(), s.resolved
+		t.resolver = target.New(options)
 	}
-	g.targets = make(map[string]*target.Target)
-	for _, name := range names {
+	all := make(map[string]*target.Target)
+	for _, name := range g.live.Load().plan.Targets() {
 		one, err := t.resolver.Acquire(g.block.Resolvers.Servers, name, g.memoryName())
 		if err != nil {
-			s.closeTargets(g)
-			return fmt.Errorf("%s: target %s: %w", g.block.Resolvers.Pos, name, err)
+			g.giveBack(all)
+			return nil, fmt.Errorf("%s: target %s: %w", g.block.Resolvers.Pos, name, err)
 		}
-		g.targets[name] = one
+		all[name] = one
 	}
-	return nil
+	return all, nil
+}
+
+// giveBack ends what acquire began.
+func (g *GSLB) giveBack(all map[string]*target.Target) {
+	for _, one := range all {
+		one.Release(g.memoryName())
+	}
 }
 
 // closeTargets ends what openTargets began.
-func (s *steering) closeTargets(g *GSLB) {
-	for _, one := range g.targets {
-		one.Release(g.memoryName())
-	}
+func (g *GSLB) closeTargets() {
+	g.giveBack(g.targets)
 	g.targets = nil
 }
 
+// lookAhead asks for the targets of a load that is to replace another one before it
+// does, so that nobody is told that they are unknown, nor a guard. The registry's
+// lock must not be held. done is to be called once the instance has its own leases.
+func (r *registry) lookAhead(gen *generation, g *GSLB) (done func()) {
+	done = func() {}
+	r.mu.Lock()
+	serves := slices.ContainsFunc(r.generations, func(o *generation) bool { return o != gen && len(o.instances) > 0 })
+	if !serves || !hasTargets(g.block) {
+		r.mu.Unlock()
+		return done
+	}
+	all, err := r.steering.acquire(gen, g)
+	r.mu.Unlock()
+	if err != nil { // it will be found again, by those who tell
+		return done
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(aheadTime); time.Now().Before(end); <-tick.C {
+		waiting := func(one *target.Target) bool {
+			st := one.State()
+			return st.Asked.IsZero() && len(st.V4.Addrs)+len(st.V6.Addrs) == 0
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), waiting) {
+			break
+		}
+	}
+	return func() { g.giveBack(all) }
+}
+
 // resolve gives the addresses of a target, see plan.Resolve.
-func (g *GSLB) resolve(name string, keep time.Duration) ([]netip.Addr, bool) {
+func (g *GSLB) resolve(name string, keep time.Duration) (addrs []netip.Addr, pending bool) {
 	one := g.targets[name]
 	if one == nil {
-		return nil, false
+		return nil, true
 	}
 	st := one.State()
-	addrs := st.Addresses(time.Now(), keep)
-	return addrs, len(addrs) > 0 || !st.Asked.IsZero()
+	return st.Addresses(time.Now(), keep), st.Asked.IsZero()
 }
 
 // resolved takes changed addresses into service.
-func (s *steering) resolved() {
+func (s *steering) resolved(changes []target.Change) {
+	for i := range changes {
+		logTarget(&changes[i])
+	}
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	s.targets.changed = true
@@ -78,7 +128,26 @@ func (s *steering) resolved() {
 	}
 }
 
-// resolveAgain makes the hosts with targets anew; the registry's lock is held.
+// logTarget tells of a target that can't be resolved any more, or again, and of other
+// addresses.
+func logTarget(c *target.Change) {
+	was, is := c.Old, c.New
+	old, now := slices.Concat(was.V4.Addrs, was.V6.Addrs), slices.Concat(is.V4.Addrs, is.V6.Addrs)
+	failed, fails := !was.Asked.IsZero() && was.Failures > 0, is.Failures > 0
+	switch {
+	case fails && !failed && len(now) == 0:
+		log.Warningf("Target %s can't be resolved: %v", c.Target.Name(), is.Err)
+	case fails && !failed:
+		log.Warningf("Target %s can't be resolved (%v): what it had last serves on, for as long as its pools keep it: %v", c.Target.Name(), is.Err, now)
+	case failed && !fails:
+		log.Infof("Target %s can be resolved again: %v", c.Target.Name(), now)
+	case len(old) > 0 && !slices.Equal(old, now):
+		log.Infof("Target %s has other addresses: %v, before %v", c.Target.Name(), now, old)
+	}
+}
+
+// resolveAgain makes the hosts anew for whose targets something has changed; the
+// registry's lock is held.
 func (g *GSLB) resolveAgain(now time.Time) {
 	if len(g.targets) == 0 {
 		return
@@ -89,7 +158,35 @@ func (g *GSLB) resolveAgain(now time.Time) {
 		log.Errorf("%s: what targets resolve to can't be used, the addresses before stay in use: %v", g.block.Pos, err)
 		return
 	}
+	if p == old.plan {
+		g.schedule(now)
+		return
+	}
 	g.take(p, now)
+	for i, h := range p.Hosts {
+		logHost(old.plan.Hosts[i], h)
+	}
+}
+
+// logHost tells of regions that have no address any more, and of families that come
+// and go.
+func logHost(was, is *plan.Host) {
+	for i := range is.Config.Pools {
+		if pool := &is.Config.Pools[i]; len(pool.Endpoints) == 0 && len(was.Config.Pools[i].Endpoints) > 0 {
+			log.Warningf("Host %s: the targets of region %s have no address any more that is young enough, so it serves nobody", is.Config.Names[0], pool.Region)
+		}
+	}
+	if was.Unknown() || is.Unknown() {
+		return
+	}
+	for f := steer.V4; f <= steer.V6; f++ {
+		switch had, has := was.Steer.Offers(f), is.Steer.Offers(f); {
+		case has && !had:
+			log.Infof("Host %s: %s addresses are answered now", is.Config.Names[0], f)
+		case had && !has:
+			log.Warningf("Host %s: %s addresses are answered no more, as not every region that serves has one", is.Config.Names[0], f)
+		}
+	}
 }
 
 // targetsDue is when addresses of an instance get too old to be kept; zero: never.
@@ -124,34 +221,51 @@ func (t *targets) load() map[string]target.Saved {
 	if t.dir == "" {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(t.dir, targetsFile))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	saved := map[string]target.Saved(nil)
-	if err == nil {
-		saved, err = target.Decode(data, time.Now(), savedAge)
-	}
+	saved, err := target.Load(t.dir, time.Now(), savedAge)
 	if err != nil {
 		log.Errorf("Saved addresses of targets can't be read: %v", err)
 	}
 	return saved
 }
 
-// save keeps the addresses, if there is news, or now and then for their age.
-func (t *targets) save(now time.Time) {
+// targetsToSave tells how to save the addresses, if there is news, or if that was long
+// ago, for their age. To do it needs no lock.
+func (s *steering) targetsToSave(now time.Time) (save func()) {
+	t := &s.targets
+	if len(s.registry.generations) == 0 { // remember has seen to it
+		return func() {}
+	}
+	for _, gen := range slices.Backward(s.registry.generations) {
+		if gen.whole() {
+			t.dir = gen.stateDir()
+			break
+		}
+	}
 	if t.resolver == nil || t.dir == "" || !t.changed && now.Sub(t.saved) < saveAtAll {
-		return
+		return func() {}
 	}
 	t.changed, t.saved = false, now
+	all, dir := t.resolver.Saved(), t.dir
+	return func() { saveTargets(all, dir) }
+}
+
+// remember notes what is known before the last instance gives its targets back.
+func (t *targets) remember() {
+	if t.resolver != nil {
+		t.last = t.resolver.Saved()
+	}
+}
+
+// saveTargets writes what is known of targets into a state directory.
+func saveTargets(all map[string]target.Saved, dir string) {
 	writingState.Lock()
 	defer writingState.Unlock()
-	data, err := target.Encode(t.resolver.Saved())
+	data, err := target.Encode(all)
 	if err == nil {
-		err = os.MkdirAll(t.dir, 0o750)
+		err = os.MkdirAll(dir, 0o750) // it may have been removed
 	}
 	if err == nil {
-		err = probe.WriteAtomic(filepath.Join(t.dir, targetsFile), data)
+		err = probe.WriteAtomic(filepath.Join(dir, target.File), data)
 	}
 	if err != nil {
 		log.Errorf("Addresses of targets can't be saved: %v", err)
@@ -163,9 +277,20 @@ func (t *targets) close() {
 	if t.resolver == nil {
 		return
 	}
-	t.changed = true
-	t.save(time.Now())
 	t.resolver.Close()
+	if t.dir != "" && t.last != nil {
+		saveTargets(t.last, t.dir)
+	}
+}
+
+// stateDir is the state directory of a load, which its instances agree on; empty: none.
+func (gen *generation) stateDir() string {
+	for _, g := range gen.loaded {
+		if dir := g.stateDir(); dir != "" {
+			return dir
+		}
+	}
+	return ""
 }
 
 // hasTargets tells whether a pool of the block is resolved from names.

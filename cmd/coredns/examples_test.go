@@ -37,6 +37,11 @@ var examples = map[string][]exchangeCase{
 		{"Netherlands", "api.example.com A +subnet=193.0.6.0/24", "198.51.100.22 /19"},
 		{"America", "api.example.com A from=127.2.0.1", "198.51.100.22"},
 	},
+	"04-soak": {
+		{"Frankfurt", "api.example.com A from=127.1.0.1", "203.0.113.45"},
+		{"Tokyo, nearer to ap, which gets nothing now", "api.example.com A from=127.3.0.1", "203.0.113.45"},
+		{"Tokyo, by subnet", "api.example.com A +subnet=127.3.0.0/24", "203.0.113.45 /8"},
+	},
 	"05-asn": {
 		{"Germany", "api.example.com A from=127.1.0.1", "203.0.113.45"},
 		{"Germany, the provider", "api.example.com A from=127.1.128.1", "198.51.100.22"},
@@ -55,6 +60,12 @@ var examples = map[string][]exchangeCase{
 		{"mail", "mail.example.com A +subnet=193.0.6.0/24", "192.0.2.25 /0"},
 		{"missing", "missing.example.com A", "NXDOMAIN"},
 	},
+	"07-elb": {
+		{"America, to one balancer", "api.example.com A from=127.2.0.1", "127.0.3.161"},
+		{"America, to the other", "api.example.com A from=127.2.3.1", "127.0.3.162"},
+		{"Europe", "api.example.com A from=127.1.0.1", "203.0.113.45"},
+		{"no AAAA", "api.example.com AAAA from=127.2.0.1", "NODATA"},
+	},
 	"08-customers": {
 		{"one customer, Europe", "www.c1.com A from=127.1.0.1", "203.0.113.1"},
 		{"one customer, Japan", "www.c1.com A from=127.3.0.1", "198.51.100.1"},
@@ -66,6 +77,11 @@ var examples = map[string][]exchangeCase{
 		{"outside, America", "api.example.com A from=127.2.0.1", "198.51.100.22"},
 		{"outside, by subnet", "api.example.com A +subnet=193.0.6.0/24", "203.0.113.45 /19"},
 		{"a subnet doesn't get inside", "api.example.com A +subnet=10.1.0.0/24 from=127.2.0.1", "198.51.100.22 /8"},
+	},
+	"10-drain": {
+		{"Europe, before its window", "api.example.com A +subnet=193.0.6.0/24", "203.0.113.45 /19"},
+		{"America", "api.example.com A +subnet=8.8.8.0/24", "198.51.100.22 /16"},
+		{"Europe, by the transport", "api.example.com A from=127.1.0.1", "203.0.113.45"},
 	},
 	"11-v6only": {
 		{"Europe, AAAA", "api.example.com AAAA from=127.1.0.1", "2001:db8:1::45"},
@@ -151,12 +167,35 @@ func serveExample(t *testing.T, name string) *server {
 			}
 		}
 	}
-	s, err := start(path, unbound(string(corefile)))
+	text, targets := withResolver(t, unbound(string(corefile)))
+	s, err := start(path, text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.stop)
+	for i := range targets {
+		eventually(t, "all targets are resolved", func() bool { return metric(t, "coredns_gslb_endpoint_state", "endpoint", loopback(161+i)) > 0 })
+	}
 	return s
+}
+
+var (
+	resolversLine = regexp.MustCompile(`(?m)^(\s*resolvers) .*$`)
+	targetLine    = regexp.MustCompile(`(?m)^\s*target (\S+)`)
+)
+
+// withResolver is a Corefile whose resolvers are replaced by one that gives each of
+// its targets an address on this machine, in their order, which nobody listens on.
+func withResolver(t *testing.T, corefile string) (text string, targets int) {
+	t.Helper()
+	var names []string
+	for i, m := range targetLine.FindAllStringSubmatch(corefile, -1) {
+		names = append(names, m[1]+" "+loopback(161+i))
+	}
+	if len(names) == 0 {
+		return corefile, 0
+	}
+	return resolversLine.ReplaceAllString(corefile, "${1} "+resolves(t, names...).addr), len(names)
 }
 
 var (

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -21,6 +22,9 @@ func TestMetrics(t *testing.T) {
 	listen := "127.0.0.1:" + freePort(t)
 	db := copyFile(t, "testdata/ipv4only.mmdb")
 	backend := newWeb(t, "127.0.0.1:"+freePort(t), nil)
+	o := newOperator(t)
+	loads, resolver := writeFile(t, t.TempDir(), "us", "30\n"), resolves(t, "lb.example.net 127.0.0.2 ::1")
+	maps := writeFile(t, t.TempDir(), "map.mmdb", encoded(t, measuredMap(time.Now(), "us")))
 	s := serve(t, `example.com:53 {
     prometheus `+listen+`
     view inside {
@@ -28,14 +32,21 @@ func TestMetrics(t *testing.T) {
     }
     gslb {
         geoip country `+db+`
-        state `+t.TempDir()+`
+        state `+o.dir+`/state
+        control unix:`+o.dir+`/s token `+o.dir+`/tokens
+        resolvers `+resolver.addr+`
+        beacon `+backend.addr+`
         check web {
             http :80 /
             interval 1s
         }
         spread resolver
         region eu { clients continent EU }
-        region us { clients rest }
+        region us {
+            clients rest
+            capacity 100
+            load file `+loads+` every 1s
+        }
         host www.example.com {
             pool eu {
                 endpoint 192.0.2.1
@@ -46,12 +57,32 @@ func TestMetrics(t *testing.T) {
         host gone.example.com {
             pool eu { endpoint 192.0.2.1 down }
         }
+        host named.example.com {
+            pool us { target lb.example.net }
+        }
+        host measured.example.com {
+            latency `+maps+`
+            pool eu 192.0.2.31
+            pool us 192.0.2.32
+        }
+        host soaked.example.com {
+            pool eu { 
+                endpoint 192.0.2.41
+                share 5%
+            }
+            pool us 192.0.2.42
+        }
         host probed.example.com {
             check web
             pool us { endpoint 192.0.2.9 probe `+backend.addr+` }
         }
     }
 }`)
+	s.exchange(t, "soaked.example.com A")
+	eventually(t, "the law has heard of the load", func() bool {
+		series := scrape(t, listen)
+		return series[`coredns_gslb_load{sink="us"}`] == 30 && series[`coredns_gslb_share_served_ratio{by="demand",host="soaked.example.com.",region="us",view="inside"}`] > 0
+	})
 	eventually(t, "the endpoint is probed and the verdict saved", func() bool {
 		series := scrape(t, listen)
 		state, there := series["coredns_gslb_state_failing"]
@@ -75,7 +106,7 @@ func TestMetrics(t *testing.T) {
 		`decisions_total{host="gone.example.com.",outcome="last_resort",` + server + `,view="inside"}`:           1,
 		`decisions_total{host="gone.example.com.",outcome="no_family",` + server + `,view="inside"}`:             1,
 		`family_moved_total{host="www.example.com.",` + server + `,view="inside"}`:                               1,
-		`client_subnets_total{` + server + `,subnet="absent",view="inside"}`:                                     3,
+		`client_subnets_total{` + server + `,subnet="absent",view="inside"}`:                                     4,
 		`client_subnets_total{` + server + `,subnet="used",view="inside"}`:                                       4,
 		`client_subnets_total{` + server + `,subnet="ignored",view="inside"}`:                                    2,
 		`file_failing{file="` + db + `"}`: 0,

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/seed-945f90c5/gslb/internal/plan"
@@ -69,10 +70,30 @@ func describe(w io.Writer, s *serverBlock, p *plan.Plan) {
 	row(w, "blocks", "%d IPv4, %d IPv6", v4, v6)
 	row(w, "candidate lists", "%d in %d topologies", lists, len(p.Needs))
 	row(w, "answers", "at most %d sets of addresses", p.MaxSets())
+	for _, m := range p.Maps() {
+		row(w, "latency map", "%s", mapText(&m))
+	}
 	row(w, "digest", "%016x", p.Digest)
+	var without []string
+	for _, h := range p.Hosts {
+		without = append(without, h.Unresolved()...)
+	}
+	slices.Sort(without)
+	if text := s.unresolved(p, slices.Compact(without)); text != "" {
+		row(w, "targets", "%s", text)
+	}
 	for _, warning := range p.Warnings {
 		row(w, "warning", "%s: %s", warning.Pos, warning.Text)
 	}
+}
+
+// mapText tells what a latency map is.
+func mapText(m *plan.MapInfo) string {
+	text := fmt.Sprintf("%s, built %s, %d entries for clients and %d for resolvers", m.Path, when(m.Built), m.Clients, m.Resolvers)
+	if r := m.RolledBack; r != nil {
+		text += fmt.Sprintf("; put back %s by %s: %s", when(r.At), r.By, r.Why)
+	}
+	return text + note(m.TooOld, "; TOO OLD, so left out")
 }
 
 // row prints a labelled line.

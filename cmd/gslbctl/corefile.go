@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,10 +16,12 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/parse"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/guard"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/probe"
 	"github.com/seed-945f90c5/gslb/internal/steer"
+	"github.com/seed-945f90c5/gslb/internal/target"
 )
 
 // serverBlock is a server block of a Corefile, as far as it concerns us.
@@ -25,6 +31,8 @@ type serverBlock struct {
 	words  map[string][]string // of every directive
 	tokens []config.Token      // of gslb; empty: it has none
 	root   string
+
+	targetsError error // why the saved addresses of targets can't be read, once it is built
 }
 
 // key is one of the addresses that a server block serves.
@@ -133,9 +141,9 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 		return nil, plugin.Error("gslb", err)
 	}
 	now := time.Now()
-	options := plan.Options{Root: s.root, Now: now}
-	if block.State != nil {
-		options.LastGood = plan.LastGood{Dir: plan.Join(s.root, block.State.Path), Now: now}
+	options := plan.Options{Root: s.root, Now: now, LastGood: plan.LastGood{Dir: s.stateDir(block), Now: now}}
+	if block.Resolvers != nil {
+		options.Resolve, s.targetsError = s.resolve(block, now)
 	}
 	p, err := plan.Build(block, options)
 	if err != nil {
@@ -143,7 +151,7 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	}
 	if refused := guard.Hosts(p); len(refused) > 0 {
 		if _, accepted := guard.Accepted(&block.Guard, now); !accepted {
-			return nil, plugin.Error("gslb", guard.Error(block.Pos, refused))
+			return nil, plugin.Error("gslb", guard.Error(block, refused, now))
 		}
 	}
 	if err := block.CheckNeighbours(s.words); err != nil {
@@ -151,6 +159,21 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	}
 	p.Warnings = slices.Concat(p.Warnings, block.WarningsAt(now), block.NeighbourWarnings(s.words, p.Signed()))
 	return p, nil
+}
+
+// unresolved says which targets have no address here, and why; empty: all have one.
+func (s *serverBlock) unresolved(p *plan.Plan, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text := strings.Join(names, " ") + ": unresolved here, "
+	switch {
+	case s.targetsError != nil:
+		return text + "as what the server saved can't be read: " + s.targetsError.Error()
+	case p.Block.State == nil:
+		return text + "as the block has no state directory that the server would save their addresses in"
+	}
+	return text + "as the server has saved no address of them that is young enough"
 }
 
 // name is what to call the block in front of a person.
@@ -167,8 +190,16 @@ func within(zone, name string) bool { return plugin.Name(zone).Matches(name) }
 // nameOf makes what was typed a name: lower case, fully qualified.
 func nameOf(word string) string { return strings.ToLower(strings.TrimSuffix(word, ".")) + "." }
 
-// savedAge is the oldest verdict that is looked at, as in the server.
+// savedAge is the age of the oldest verdict or address that is looked at, as in the server.
 const savedAge = 7 * 24 * time.Hour
+
+// stateDir is the state directory of a block; empty: it has none.
+func (s *serverBlock) stateDir(b *config.Block) string {
+	if b.State == nil {
+		return ""
+	}
+	return plan.Join(s.root, b.State.Path)
+}
 
 // verdicts gives the state of endpoints: what the server last saved, if it has
 // a state directory, and else what is written. It is never nil.
@@ -177,6 +208,43 @@ func (s *serverBlock) verdicts(p *plan.Plan) (func(*config.Endpoint) steer.Endpo
 		return p.Remembered(nil, time.Now()), nil
 	}
 	now := time.Now()
-	saved, err := probe.NewStore(plan.Join(s.root, p.Block.State.Path)).Peek(now, savedAge)
+	saved, err := probe.NewStore(s.stateDir(p.Block)).Peek(now, savedAge)
 	return p.Remembered(saved, now), err
+}
+
+// moves are what moves clients now, as far as it can be known without the server:
+// the levers of the Corefile, and the overrides that it keeps.
+func (s *serverBlock) moves(b *config.Block) (*plan.Moves, error) {
+	m := &plan.Moves{Now: time.Now()}
+	if b.Control == nil || b.State == nil {
+		return m, nil
+	}
+	var err error
+	m.Overrides, err = control.Peek(s.stateDir(b), m.Now)
+	return m, err
+}
+
+// targetsFile is where the server keeps addresses of targets, in the state directory.
+const targetsFile = "targets"
+
+// resolve gives the addresses of targets that the server last saved. It is never nil.
+func (s *serverBlock) resolve(b *config.Block, now time.Time) (plan.Resolve, error) {
+	var saved map[string]target.Saved
+	var err error
+	if dir := s.stateDir(b); dir != "" {
+		var data []byte
+		data, err = os.ReadFile(filepath.Join(dir, targetsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		} else if err == nil {
+			saved, err = target.Decode(data, now, savedAge)
+		}
+	}
+	return func(name string, keep time.Duration) ([]netip.Addr, bool) {
+		st := target.Lookup(saved, b.Resolvers.Servers, name, now)
+		if st == nil {
+			return nil, false
+		}
+		return st.Addresses(now, keep), false
+	}, err
 }

@@ -6,10 +6,16 @@ import (
 	"testing"
 )
 
-// TestDocs holds that the example in docs/explain.md is what the command prints.
+// TestDocs holds that the examples on pages are what the commands print.
 func TestDocs(t *testing.T) {
-	const file, begin, end = "../../docs/explain.md", "<!-- example -->\n```json\n", "```\n<!-- end -->\n"
-	_, example, stderr := call(t, "explain -json -type AAAA -view public -conf testdata/Corefile -resolver 192.0.2.53 api.example.com 2001:db8::/40")
+	holdExample(t, "../../docs/explain.md", "json", "explain -json -type AAAA -view public -conf testdata/Corefile -resolver 192.0.2.53 api.example.com 2001:db8::/40")
+	holdExample(t, "../../docs/failover.md", "txt", "failover -interval 10s -fall 3 -publish 10s -phase=false -ttl 60 -rate 40000 -horizon 340s -regions 3 -caches 200000")
+}
+
+func holdExample(t *testing.T, file, kind, command string) {
+	t.Helper()
+	begin, end := "<!-- example -->\n```"+kind+"\n", "```\n<!-- end -->\n"
+	_, example, stderr := call(t, command)
 	if stderr != "" {
 		t.Fatal(stderr)
 	}

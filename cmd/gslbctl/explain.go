@@ -2,12 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/coredns/coredns/plugin"
 
@@ -19,9 +19,11 @@ import (
 const explainHelp = `Usage: gslbctl explain [flags] NAME [CLIENT]
 
 Tells what the server answers to a query for NAME, and why. It works from the
-Corefile and its data files, and from the verdicts that the server saves if it
-has a state directory. Without one, endpoints with checks are never probed.
-With -control it asks running servers instead.
+Corefile and its data files, and from what the server saves if it has a state
+directory: verdicts, addresses of targets, overrides. Without one, endpoints with
+checks are never probed, and targets not resolved. What the law of capacity admits,
+and how far a region has come back after an outage, only the server knows: with
+-control running servers are asked instead.
 
 CLIENT is an address or a prefix, taken as the client subnet that a resolver
 sends. Of an address that is its /24 or /56, as resolvers do; -exact sends it
@@ -69,10 +71,11 @@ type blockReport struct {
 	Exists      bool              `json:"exists,omitempty"`
 	Suggestion  string            `json:"did_you_mean,omitempty"`
 	Explanation *plan.Explanation `json:"explanation,omitempty"`
-	// StateError is why the verdicts that the server saved can't be read.
+	// StateError is why what the server saved (verdicts, overrides, addresses of targets)
+	// can't be read.
 	StateError string `json:"state_error,omitempty"`
-	// StateMissing: there are checks, but no state directory that verdicts could
-	// be read from.
+	// StateMissing: the host has checks or targets, but the block no state directory
+	// that verdicts and addresses could be read from.
 	StateMissing bool `json:"state_missing,omitempty"`
 }
 
@@ -244,12 +247,13 @@ func (r *request) ask(s *serverBlock, p *plan.Plan, zone string) blockReport {
 	b := blockReport{At: p.Block.Pos.String(), Zone: zone, View: s.view}
 	host, exists := p.Find(zone, r.name)
 	if host != nil {
-		b.StateMissing = len(p.Block.Checks) > 0 && p.Block.State == nil
+		b.StateMissing = p.Block.State == nil && slices.ContainsFunc(host.Config.Pools, func(p config.Pool) bool { return len(p.Checks)+len(p.Targets) > 0 })
 		verdict, err := s.verdicts(p)
-		if err != nil {
-			b.StateError = err.Error()
+		moves, overridden := s.moves(p.Block)
+		if err = errors.Join(err, overridden, s.targetsError); err != nil {
+			b.StateError = strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
-		e := p.Explain(host, p.Snapshot(host.Index, verdict, &plan.Moves{Now: time.Now()}), r.subnet, r.transport, r.families...)
+		e := p.Explain(host, p.Snapshot(host.Index, verdict, moves), moves, r.subnet, r.transport, r.families...)
 		b.Explanation = &e
 		return b
 	}

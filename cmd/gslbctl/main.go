@@ -25,11 +25,13 @@ const (
 	exitUsage = 2
 )
 
-const usage = `gslbctl checks and explains the gslb blocks of a Corefile.
+const usage = `gslbctl checks and explains the gslb blocks of a Corefile, moves traffic, and makes
+steering maps of what users measured.
 
 Usage:
     gslbctl check   -conf Corefile
     gslbctl explain -conf Corefile [-resolver ADDR] [-type A|AAAA] [-exact] [-view NAME] [-json] NAME [CLIENT]
+    gslbctl failover [-conf Corefile NAME] [flags]
     gslbctl version
 
 Of running servers, which -control names (or GSLBCTL_CONTROL):
@@ -38,11 +40,15 @@ Of running servers, which -control names (or GSLBCTL_CONTROL):
     gslbctl drain, undrain, dial, share, trickle, weight, force, cancel or return …
     gslbctl whatif COMMAND …
 
+Of latency maps:
+    gslbctl map collect, build, merge, check, diff, show, convert or rollback …
+
 Examples:
     gslbctl check -conf /etc/coredns/Corefile
     gslbctl explain api.example.com 198.51.100.77
     gslbctl explain -resolver 192.0.2.53 api.example.com 198.51.100.0/24
     gslbctl explain -resolver 192.0.2.53 -type AAAA -json api.example.com
+    gslbctl failover -conf /etc/coredns/Corefile -rate 40000 api.example.com
     gslbctl whatif drain eu -control unix:/run/gslb.sock -token-file ~/.gslb-token
     gslbctl drain eu -why "power works, ticket 4711" -for 2h
 

@@ -27,7 +27,7 @@ import (
 // machine that is busy.
 const (
 	rounds   = 4
-	patience = 3 * time.Minute
+	patience = 2 * time.Minute
 )
 
 // place is a region's proxy: on a port of its own, before the collector.

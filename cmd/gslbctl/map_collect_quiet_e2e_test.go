@@ -27,11 +27,12 @@ const quietPage = `<!doctype html>
 	window.fetch = async (url, options) => {
 		calls.push((options.method ?? "GET") + " " + new URL(url).pathname + " " + options.credentials + " " + options.cache);
 		first();
+		await new Promise((f) => setTimeout(f, 5)); // a round trip of nothing isn't reported
 		return new Response(null, { status: 204 });
 	};
 	const pretend = (object, name, value) => Object.defineProperty(object, name, { get: () => value, configurable: true });
 	document.addEventListener("gslb-beacon", reported);
-	%s
+	%s;
 	(async () => {
 		await %s;
 		await realFetch("/done", { method: "POST", body: JSON.stringify(calls) });

@@ -27,7 +27,7 @@ func (r *report) print(w io.Writer) {
 		}
 		switch {
 		case b.StateError != "":
-			row(w, "verdicts", "can't be read: %s", b.StateError)
+			row(w, "saved state", "CAN'T BE READ, so what it holds is not known here: %s", b.StateError)
 		case b.StateMissing:
 			row(w, "verdicts", "NOT KNOWN: the block has no state directory, so what a running server has found is not known here")
 		}
@@ -69,6 +69,8 @@ func printExplanation(w io.Writer, e *plan.Explanation, assumed bool) {
 	printFacts(w, e.Facts.Place)
 	printFacts(w, e.Facts.ASN)
 	printList(w, e)
+	printLevers(w, e.Levers)
+	printTargets(w, e.Targets)
 	for i := range e.Decisions {
 		printDecision(w, &e.Decisions[i])
 	}
@@ -91,16 +93,29 @@ func answerText(d *steer.Trace) string {
 	case steer.OutcomeRefused.String():
 		return "no data (NODATA): these clients are refused"
 	case steer.OutcomeFailed.String():
-		return "SERVFAIL: " + d.Reason
+		return "SERVFAIL: " + reasonTexts[d.Reason]
 	}
-	text := fmt.Sprintf("%s  ttl %d", joined(d.Answer), d.TTL)
-	if d.Region != "" {
+	what := joined(d.Answer)
+	if d.Name != "" {
+		what = "CNAME " + d.Name
+	}
+	text := fmt.Sprintf("%s  ttl %d", what, d.TTL)
+	switch {
+	case d.By == steer.ByShed.String():
+		text += fmt.Sprintf("  SHED by %s, which is full", d.Region)
+	case d.Region != "":
 		text += "  from " + d.Region
 	}
 	if d.LastResort != "" {
 		text += ", LAST RESORT " + d.LastResort
 	}
 	return text
+}
+
+var reasonTexts = map[string]string{
+	"closed":       "no candidate is usable, and the last resort is closed",
+	"all_drained":  "every candidate is drained",
+	"nothing_left": "no candidate is usable, and the last resort has nothing",
 }
 
 func printClient(w io.Writer, c *plan.SeenClient, assumed bool) {
@@ -162,7 +177,7 @@ func printList(w io.Writer, e *plan.Explanation) {
 		row(w, "because", "most addresses of %s have these; client subnets are told apart no further (ecs max)", e.Client.Block)
 		row(w, "not used", "%s, which %s alone would have", listText(l.Exact), e.Facts.Address)
 	}
-	row(w, "because", "%s", reasonText(l))
+	printReason(w, l)
 	for _, d := range l.Distances {
 		row(w, "", "%6d km  %s", d.Kilometres, d.Region)
 	}
@@ -178,9 +193,9 @@ func printList(w io.Writer, e *plan.Explanation) {
 	row(w, "block", "%s: all of it has these candidates", e.Client.Block)
 }
 
-// reasonText says what gave a list.
-func reasonText(l *plan.ListWhy) string {
-	switch l.By {
+// reasonText says what gave a list, by the word for that.
+func reasonText(l *plan.ListWhy, by string) string {
+	switch by {
 	case "rule":
 		text := fmt.Sprintf("rule %s: %s", l.Rule.At, l.Rule.Match)
 		if l.Rule.Line != "" {

@@ -136,7 +136,7 @@ func (w *work) prepare(r *row, from int) {
 	for k := from; k <= r.last; k++ {
 		if r.open[k] > 0 {
 			s := &w.sinks[r.sinks[k]]
-			takes[k] = mul(s.open, min(left, max(0, s.limit-s.expected)))
+			takes[k] = mul(r.open[k], min(left, max(0, s.limit-s.expected)))
 			left -= takes[k]
 			w.loads[r.sinks[k]] = s.expected + takes[k]
 		}

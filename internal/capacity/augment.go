@@ -12,13 +12,13 @@ type detour struct {
 // augment places residue that has no room where it may go, by moving others on
 // from there: a fenced group's only region may be full of clients that have another.
 // It looks for the shortest chain of such moves to a sink with room (augmenting paths;
-// Edmonds and Karp 1972), so that as few as possible are moved. Sinks that are open for
-// a part only are left out: room is not what keeps clients from those.
+// Edmonds and Karp 1972), so that as few as possible are moved. Candidates that are
+// open for a part only are left out: room is not what keeps clients from those.
 func (w *work) augment(residue []float64) {
 	loads := w.wanted()
 	room := func(r int) float64 {
 		k := &w.sinks[r]
-		if k.open < 1 || k.held {
+		if k.held {
 			return 0
 		}
 		return max(0, min(k.limit, k.growth)-loads[r])

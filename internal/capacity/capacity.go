@@ -75,6 +75,10 @@ type Group struct {
 	// Cost is what each candidate costs the group's clients, such as a mean round
 	// trip or a distance, in any one unit; nil: the position in the list.
 	Cost []float64
+	// Open is the part, 0..1, of those who reach each candidate that it takes of this
+	// group by its health and dial: a region's pool of one host may be down alone. nil:
+	// as open as the sink, by [Sink.Health] and the rest, as a whole.
+	Open []float64
 }
 
 // Input is all that a step looks at beside its state.

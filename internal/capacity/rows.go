@@ -45,6 +45,12 @@ func (w *work) makeRows() {
 				key = binary.LittleEndian.AppendUint64(key, math.Float64bits(c))
 			}
 		}
+		if len(group.Open) == len(group.Sinks) {
+			key = append(key, '|')
+			for _, p := range group.Open {
+				key = binary.LittleEndian.AppendUint64(key, math.Float64bits(p))
+			}
+		}
 		i, ok := byKey[string(key)]
 		if !ok {
 			i = len(w.rows)
@@ -86,6 +92,9 @@ func (w *work) newRow(g *Group) row {
 		w.seen[i] = true
 		r.sinks[k] = i
 		r.open[k] = w.sinks[i].open
+		if len(g.Open) == n {
+			r.open[k] = clamp(g.Open[k], 0, 1)
+		}
 		key.WriteString(w.in.Sinks[i].Name)
 		key.WriteByte('\n')
 		if r.home < 0 && !w.in.Sinks[i].Soak {

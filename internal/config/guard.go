@@ -25,6 +25,12 @@ func (p *parser) guard(s *statement) (err error) {
 		words := []string{"hosts", "require", "max_move", "max_use", "accept"}
 		return what.errorf("unknown word %q: expected one of %s%s", what.Text, oneOf(words), DidYouMean(what.Text, words))
 	}
+	if p.guards == nil {
+		p.guards = make(map[string]Pos)
+	}
+	if _, twice := p.guards[what.Text]; !twice {
+		p.guards[what.Text] = s.Pos
+	}
 	if what.Text == "require" || what.Text == "accept" {
 		return read(s, values)
 	}
@@ -50,7 +56,6 @@ func (p *parser) readMaxMove(_ *statement, values []Token) (err error) {
 }
 
 func (p *parser) readMaxUse(s *statement, values []Token) (err error) {
-	p.maxUse = s.Pos
 	p.Guard.MaxUse, err = percent(values[0])
 	if err == nil && p.Guard.MaxUse == 0 {
 		err = values[0].errorf("%q: expected a part of the capacity above 0%%; to hold none, leave `guard max_use` out", values[0].Text)
@@ -107,4 +112,13 @@ func (p *parser) readAccept(s *statement, values []Token) (err error) {
 	}
 	p.Guard.Accepted = append(p.Guard.Accepted, a)
 	return nil
+}
+
+// GuardPos is where a guard, by its word such as max_move, is written first; where it
+// isn't, that of the block.
+func (b *Block) GuardPos(word string) Pos {
+	if pos, ok := b.guards[word]; ok {
+		return pos
+	}
+	return b.Pos
 }

@@ -52,7 +52,7 @@ type Block struct {
 	WhoAmI      string       // owner of the diagnostic TXT name; empty: none
 	Warnings    []Warning
 
-	maxUse Pos            // where that guard was written
+	guards map[string]Pos // where each guard is written first, by its word
 	own    map[string]Pos // names of hosts
 }
 

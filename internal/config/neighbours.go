@@ -54,8 +54,12 @@ func (b *Block) NeighbourWarnings(siblings map[string][]string, answerSets int) 
 	var list []Warning
 	if words, signs := siblings["dnssec"]; signs {
 		if kept := capacity(words); answerSets > kept {
-			list = append(list, Warning{b.Pos, fmt.Sprintf("Up to %d signed answers are possible, more than the %d signatures that dnssec keeps: set its cache_capacity to at least %d",
-				answerSets, kept, answerSets)})
+			text := fmt.Sprintf("Up to %d signed answers are possible, more than the %d signatures that dnssec keeps: set its cache_capacity to at least %d",
+				answerSets, kept, answerSets)
+			if slices.ContainsFunc(b.Hosts, func(h Host) bool { return h.targeted() }) {
+				text += ", or to less if targets never have 64 addresses of each family, as they are counted here"
+			}
+			list = append(list, Warning{b.Pos, text})
 		}
 	}
 	answers := func(directive string) bool { _, there := siblings[directive]; return there }

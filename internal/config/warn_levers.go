@@ -135,6 +135,6 @@ func (b *Block) warnCapacity() {
 		}
 	}
 	if b.Guard.MaxUse > 0 && !limited {
-		b.note(b.maxUse, "guard max_use: no region or pool has a capacity to compare with")
+		b.note(b.guards["max_use"], "guard max_use: no region or pool has a capacity to compare with")
 	}
 }

@@ -25,7 +25,8 @@ type Backend interface {
 	// there is no such region, host or endpoint.
 	Base(ctx context.Context, l Lever, o Object) (Base, error)
 	// WhatIf foretells what putting a set of overrides into service in place of the
-	// one that is would do, and which guards refuse it. It changes nothing.
+	// one that is would do, and which guards refuse it. It changes nothing. The error
+	// is an *Invalid where the set can't be put into service.
 	WhatIf(ctx context.Context, next *Overrides) (Report, error)
 	// Publish puts a set of overrides into service: when it returns, answers follow
 	// it, and they go on to do so over changes of plan and verdicts. It fails with

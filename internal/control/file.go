@@ -118,6 +118,25 @@ func (s *Overrides) save(dir string) error {
 	return probe.WriteAtomic(filepath.Join(dir, overridesFile), data)
 }
 
+// Peek reads the overrides that a server keeps in a directory and that hold now, and
+// leaves the file alone; nil: none.
+func Peek(dir string, now time.Time) (*Overrides, error) {
+	path := filepath.Join(dir, overridesFile)
+	data, err := readLimited(path, maxOverridesFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeOverrides(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s, _ = s.prune(now)
+	return s, nil
+}
+
 // ErrSetAside says that the overrides that were kept are lost: the file is
 // damaged and was set aside, or it is gone.
 var ErrSetAside = errors.New("the overrides made before are lost")

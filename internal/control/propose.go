@@ -54,6 +54,9 @@ func (s *Store) propose(ctx context.Context, by Author, r *Request) (*proposal, 
 			Hint: "cancel some; what is to stay belongs in the Corefile"}
 	}
 	report, err := s.Backend.WhatIf(ctx, p.next)
+	if wrong, ok := err.(*Invalid); ok {
+		return nil, wrong
+	}
 	p.report, p.forced = report, r.Force && len(report.Refusals) > 0
 	return p, err
 }

@@ -14,10 +14,15 @@ type File struct {
 	Path   string
 	Hash   uint64 // xxhash of the content in use
 	Loaded bool   // false: nothing is in use, such as of an optional file that is missing
+	// Dated is when the content in use was last changed, in whole seconds, of a file
+	// whose date counts: then it is news when the same content is written anew. Zero:
+	// the date says nothing.
+	Dated time.Time
 }
 
 // Change is news of a watched file. Without Err its content differs from what
-// was last loaded or told, or it can be read again after an Err. With Err it
+// was last loaded or told, or it can be read again after an Err, or a Dated file was
+// written anew. With Err it
 // can't be read or is gone, and what is in use of it should stay in use.
 type Change struct {
 	Path string
@@ -37,6 +42,7 @@ type watched struct {
 	path    string
 	hash    uint64      // of the content last loaded or told
 	known   bool        // there is such content
+	dated   time.Time   // as in File, for the content last loaded or told
 	failing bool        // the last news was an error, or there was no file to begin with
 	polled  os.FileInfo // at the last poll; nil: it failed
 	read    os.FileInfo // when the content was last hashed; nil: never
@@ -47,7 +53,7 @@ type watched struct {
 func NewWatcher(every time.Duration, files ...File) *Watcher {
 	w := &Watcher{every: every}
 	for _, f := range files {
-		w.files = append(w.files, &watched{path: f.Path, hash: f.Hash, known: f.Loaded, failing: !f.Loaded})
+		w.files = append(w.files, &watched{path: f.Path, hash: f.Hash, known: f.Loaded, dated: f.Dated, failing: !f.Loaded})
 	}
 	return w
 }
@@ -91,9 +97,20 @@ func (f *watched) poll() (news bool, err error) {
 	if err != nil {
 		return f.fail(err)
 	}
-	news = f.failing || !f.known || hash != f.hash
+	redated := f.redated(info)
+	news = f.failing || !f.known || hash != f.hash || redated
 	f.read, f.hash, f.known, f.failing = info, hash, true, false
 	return news, nil
+}
+
+// redated notes the date of a file whose date counts, and tells whether it is another.
+func (f *watched) redated(info os.FileInfo) bool {
+	changed := info.ModTime().Truncate(time.Second)
+	if f.dated.IsZero() || f.dated.Equal(changed) {
+		return false
+	}
+	f.dated = changed
+	return true
 }
 
 // fail makes the first error of a row news.

@@ -198,11 +198,47 @@ func TestWatchLoad(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*every)
 		defer cancel()
-		NewWatcher(every, File{db.Info().Path, db.Info().Hash, true}, File{nets, hash, true}).Run(ctx, func(changes []Change) {
+		NewWatcher(every, File{Path: db.Info().Path, Hash: db.Info().Hash, Loaded: true}, File{Path: nets, Hash: hash, Loaded: true}).Run(ctx, func(changes []Change) {
 			t.Errorf("news %v of unchanged files", changes)
 		})
 		if ctx.Err() == nil {
 			t.Error("Run returned before its context was done")
 		}
+	})
+}
+
+// TestWatchDated: of a file whose date counts, the same content with another date is
+// news, each date once; of others it is not.
+func TestWatchDated(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{t: t, dir: dir}
+		s.write("dated", "x")
+		s.write("plain", "x")
+		began := time.Now().Truncate(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		w := NewWatcher(every, File{Path: s.path("dated"), Hash: xxhash.Sum64String("x"), Loaded: true, Dated: began},
+			File{Path: s.path("plain"), Hash: xxhash.Sum64String("x"), Loaded: true})
+		done.Go(func() {
+			w.Run(ctx, func(changes []Change) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				for _, c := range changes {
+					s.news = append(s.news, fmt.Sprintf("%s:%v", filepath.Base(c.Path), c.Err))
+				}
+			})
+		})
+		s.polls(5, "")
+		s.write("dated", "x")
+		s.write("plain", "x")
+		s.polls(5, "dated:<nil>")
+		s.write("dated", "y")
+		s.polls(5, "dated:<nil>")
+		s.write("dated", "y")
+		s.polls(5, "dated:<nil>")
+		s.polls(5, "")
+		cancel()
+		done.Wait()
 	})
 }

@@ -1,12 +1,25 @@
 // Package guard works out what a change would move before it is made, and says
 // whether it may be made. A change is anything that decisions follow from: an
 // operator's lever, a Corefile, a location database, a latency map.
+//
+// What moves is counted in blocks: the pieces into which the topologies before and
+// after, laid over each other, cut the address space. Every block is one, however
+// large, as a block is what location data tells apart. There are IPv4 and IPv6 blocks
+// (of clients), those that client subnets are looked up in and those of resolvers,
+// and each may ask for A and AAAA. These are counted apart, and that kind counts of
+// which the greatest part moves, unless it has less than a hundredth of all blocks: a latency map that is wrong for resolvers alone, or
+// a family that a region has lost, must not hide behind the others. Special-purpose
+// space whose client subnets are ignored has no clients by subnet.
+//
+// A client moves if it gets another region, by name. A region that a new Corefile
+// calls by another name, with the same endpoints for the host, is the same. Who had no
+// region before, and gets one, doesn't move; who loses it does. Hosts with a target
+// that has never been resolved are left out: nobody knows yet what they answer.
 package guard
 
 import (
 	"slices"
 
-	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
 )
@@ -27,25 +40,38 @@ type Pair struct{ Old, New *Side }
 
 // Report is what a change does to all clients together.
 type Report struct {
-	// Blocks is the part, 0..1, of the blocks whose clients get another region:
-	// of IPv4 or IPv6, whichever is more. Demand is that of observed resolutions.
+	// Blocks is the part, 0..1, of the blocks whose clients get another region: of
+	// that kind of blocks of which it is the greatest. Demand is that of observed
+	// resolutions.
 	Blocks, Demand float64
+	Kind           string // of blocks, in words
 	// Known says that resolutions have been observed, so that Demand means something,
 	// and Total is how many.
 	Known bool
 	Total float64
-	// Moves are the parts of blocks that go from one region to another, greatest
-	// first. What has no region is none.
+	// Moves are the parts of blocks (of the same kind) and demand that go from one
+	// region to another, greatest first. What has no region is Nowhere.
 	Moves []Move
-	// Regions are the parts of blocks and demand that each region has, before and
-	// after, by name.
+	// Regions are the parts of blocks (of the same kind) and demand that each region
+	// has, before and after, by name.
 	Regions []Share
 	Hosts   []HostReport // those that something moves for, most first
-	// Stranded are candidate lists that had a usable region before and have none after.
+	// Stranded are candidate lists of clients that had a usable region before and
+	// have none after.
 	Stranded []Stranded
-	// Use is the expected load of each region with a known capacity, as a part of
-	// that.
+	// Use is the expected load of each region, or pool, with a known capacity, as a
+	// part of that; by region, or by host and region as in "api.example.com. eu".
 	Use map[string]Use
+
+	served []served
+}
+
+// served are the regions in use for a host of the side after, and, where it is known,
+// for what was there before.
+type served struct {
+	host          *plan.Host
+	known         bool
+	before, after []string
 }
 
 // Use is the expected load of a region as a part of its capacity.
@@ -80,144 +106,215 @@ type Stranded struct {
 	Blocks  float64 // the part, 0..1, of the host's blocks that have these lists
 }
 
-// Compare works out what changes between the sides of all pairs.
+// Names of what is no region.
+const (
+	Nowhere = "none" // no answer, or the addresses of a last resort
+	Shed    = "shed" // the name that a full region sheds to
+)
+
+// Compare works out what changes between the sides of all pairs. It changes nothing,
+// and any number may run at once.
 func Compare(pairs []Pair) *Report {
 	c := newComparison()
+	hosts := 0
 	for _, p := range pairs {
-		if p.Old != nil && p.New != nil {
+		for _, s := range []*Side{p.Old, p.New} {
+			if s != nil {
+				c.learn(s.Plan)
+			}
+		}
+		if p.New != nil {
+			hosts += len(p.New.Plan.Hosts)
+		}
+	}
+	c.samples = min(max(allSamples/max(hosts, 1), leastSamples), mostSamples)
+	for _, p := range pairs {
+		switch {
+		case p.New == nil:
+		case p.Old == nil:
+			for i, h := range p.New.Plan.Hosts {
+				c.fresh(h, p.New.Snapshots[i], p.New.Plan)
+			}
+		default:
 			c.block(p.Old, p.New)
 		}
 	}
-	return c.report()
+	r := c.report()
+	r.Use = c.uses(pairs)
+	return r
 }
 
-// comparison adds up what changes. Of two numbers the first is of blocks and the
-// second of demand.
+// comparison adds up what changes.
 type comparison struct {
-	total  [2]float64
-	moved  [2]float64
-	family [2][2]float64 // blocks in all and moved, by family
-	moves  map[[2]string]*[2]float64
-	before map[string]*[2]float64
-	after  map[string]*[2]float64
-	hosts  []HostReport
-	left   []Stranded
-	use    map[string]Use
-	// regions are those of the block being compared, before and after.
-	regions [2][]config.Region
+	names   []string       // of what clients get
+	index   map[string]int // by name
+	blocks  [groups * 2]tally
+	demand  tally
+	total   float64 // resolutions
+	hosts   []HostReport
+	left    []Stranded
+	served  []served
+	grids   map[[2]*plan.Need]*grid
+	samples int // clients to ask for, for each host and family
 }
+
+// nowhere and shed are indexes of comparison.names.
+const (
+	nowhere = 0
+	shed    = 1
+)
 
 func newComparison() *comparison {
-	return &comparison{moves: make(map[[2]string]*[2]float64), before: make(map[string]*[2]float64), after: make(map[string]*[2]float64)}
+	c := &comparison{index: make(map[string]int), grids: make(map[[2]*plan.Need]*grid)}
+	c.name(Nowhere)
+	c.name(Shed)
+	return c
+}
+
+// name gives the index of a name.
+func (c *comparison) name(name string) int {
+	i, ok := c.index[name]
+	if !ok {
+		i = len(c.names)
+		c.index[name], c.names = i, append(c.names, name)
+	}
+	return i
+}
+
+// learn gives every region of a plan its index, before there are flows.
+func (c *comparison) learn(p *plan.Plan) {
+	for i := range p.Block.Regions {
+		c.name(p.Block.Regions[i].Name)
+	}
 }
 
 // block compares the hosts that both sides have.
 func (c *comparison) block(old, now *Side) {
-	grids := make(map[[2]*plan.Need]*grid)
-	c.regions = [2][]config.Region{old.Plan.Block.Regions, now.Plan.Block.Regions}
 	for i, h := range now.Plan.Hosts {
-		j := slices.IndexFunc(old.Plan.Hosts, func(o *plan.Host) bool { return o.Config.Names[0] == h.Config.Names[0] })
-		if j < 0 {
-			c.stranded(nil, nil, h, now.Snapshots[i])
-			continue
+		o := Before(old.Plan, h)
+		switch {
+		case o == nil:
+			c.fresh(h, now.Snapshots[i], now.Plan)
+		case !o.Unknown(): // if h is, the names that it now has could not be resolved in time
+			j := o.Index
+			var demand []float64
+			if old.Demand != nil {
+				demand = old.Demand[j]
+			}
+			c.served = append(c.served, served{h, true, inUse(o, old.Snapshots[j], renamed(o, h)), inUse(h, now.Snapshots[i], nil)})
+			g := c.grid(o, h, now.Plan)
+			c.host(g, o, old.Snapshots[j], h, now.Snapshots[i], demand)
+			c.strand(g, o, old.Snapshots[j], h, now.Snapshots[i])
 		}
-		o := old.Plan.Hosts[j]
-		key := [2]*plan.Need{o.Need, h.Need}
-		if grids[key] == nil {
-			grids[key] = newGrid(o, h)
-		}
-		var demand []float64
-		if old.Demand != nil {
-			demand = old.Demand[j]
-		}
-		c.host(grids[key], o, old.Snapshots[j], h, now.Snapshots[i], demand)
-		if old.Load != nil {
-			c.load(grids[key], o, old.Snapshots[j], h, now.Snapshots[i], old.Load[j])
-		}
-		c.stranded(o, old.Snapshots[j], h, now.Snapshots[i])
 	}
 }
 
-// host compares one host. A pair of lists moves by how much the flows of its
-// clients differ: choices by threshold and by rendezvous move no more than that.
+// fresh notes a host that is new.
+func (c *comparison) fresh(h *plan.Host, s *steer.Snapshot, p *plan.Plan) {
+	if !h.Unknown() {
+		c.served = append(c.served, served{host: h, after: inUse(h, s, nil)})
+		c.strand(c.grid(nil, h, p), nil, nil, h, s)
+	}
+}
+
+// Before gives the host of a plan that answered for a host of another: for the first
+// of its names that the plan knows, a wildcard included. It is nil if there is none.
+func Before(p *plan.Plan, h *plan.Host) *plan.Host {
+	for _, name := range h.Config.Names {
+		for _, zone := range p.Block.Zones {
+			if o, _ := p.Find(zone, name); o != nil {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// host compares one host.
 func (c *comparison) host(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.Host, hs *steer.Snapshot, demand []float64) {
 	report := HostReport{Host: h.Config.Names[0]}
-	var sums, moved [2]float64
-	oldFlows, newFlows := newFlows(o, os), newFlows(h, hs)
-	for f := range g.cells {
-		family := steer.Family(f)
-		if !o.Steer.Offers(family) && !h.Steer.Offers(family) {
-			continue
-		}
-		for pair, blocks := range g.cells[f] {
-			before, after := oldFlows.of(pair[0], family), newFlows.of(pair[1], family)
-			amount := [2]float64{blocks, g.part(f, pair, demand)}
-			part := c.transport(before, after, amount)
-			for k := range amount {
-				sums[k] += amount[k]
-				moved[k] += amount[k] * part
+	before, after := c.flows(o, os, renamed(o, h)), c.flows(h, hs, nil)
+	var wanted, gone float64
+	families := offered(o, h)
+	for _, f := range families {
+		var sums, moved [groups]float64
+		for _, one := range c.changes(g, before, after, f, demand) {
+			at := one.at
+			for k, n := range at.blocks {
+				sums[k] += n
+				moved[k] += n * one.moved()
+				c.blocks[2*k+int(f)].add(n, &one)
 			}
-			c.family[f][0] += blocks
-			c.family[f][1] += blocks * part
+			n := g.part(at, demand) / float64(len(families))
+			wanted += n
+			gone += n * one.moved()
+			c.demand.add(n, &one)
+		}
+		for k := range sums {
+			report.Blocks = max(report.Blocks, ratio(moved[k], sums[k]))
 		}
 	}
-	for k := range sums {
-		c.total[k] += sums[k]
-		c.moved[k] += moved[k]
-	}
-	report.Blocks, report.Demand = ratio(moved[0], sums[0]), ratio(moved[1], sums[1])
+	c.total += sum(demand)
+	report.Demand = ratio(gone, wanted)
 	if report.Blocks > 0 || report.Demand > 0 {
 		c.hosts = append(c.hosts, report)
 	}
 }
 
-// transport notes how the flow of an amount changes, and returns the part of it
-// that moves. What a region loses goes to those that gain, in proportion.
-func (c *comparison) transport(before, after map[string]float64, amount [2]float64) (part float64) {
-	gains := make(map[string]float64)
-	for name, b := range before {
-		add(c.before, name, b, amount)
-		part += max(0, b-after[name])
-	}
-	for name, a := range after {
-		add(c.after, name, a, amount)
-		if d := a - before[name]; d > 0 {
-			gains[name] = d
+// offered are the families that a host has before or after a change.
+func offered(o, h *plan.Host) (list []steer.Family) {
+	for f := steer.V4; f <= steer.V6; f++ {
+		if o.Steer.Offers(f) || h.Steer.Offers(f) {
+			list = append(list, f)
 		}
 	}
-	if part < tiny {
-		return 0
-	}
-	for from, b := range before {
-		loss := b - after[from]
-		if loss <= 0 {
+	return list
+}
+
+// renamed gives the new names of a host's regions that are only called differently:
+// the old name is gone, the new one is new, and the endpoints are the same.
+func renamed(o, h *plan.Host) map[string]string {
+	names := make(map[string]string)
+	for i := range o.Config.Pools {
+		was := o.Config.Pools[i].Region
+		if named(h, was) {
 			continue
 		}
-		for to, gain := range gains {
-			key := [2]string{from, to}
-			if c.moves[key] == nil {
-				c.moves[key] = new([2]float64)
-			}
-			for k := range amount {
-				c.moves[key][k] += amount[k] * loss * gain / part
+		for j := range h.Config.Pools {
+			is := h.Config.Pools[j].Region
+			if !named(o, is) && slices.Equal(addresses(o, i), addresses(h, j)) {
+				names[was] = is
+				break
 			}
 		}
 	}
-	return part
+	return names
 }
 
-// tiny is a part that is nothing but the rounding of floating point numbers.
-const tiny = 1e-9
-
-func add(m map[string]*[2]float64, name string, part float64, amount [2]float64) {
-	if m[name] == nil {
-		m[name] = new([2]float64)
+// named tells whether the block of a host has a region of the name.
+func named(h *plan.Host, region string) bool {
+	for i := range h.Need.Input.Regions {
+		if h.Need.Input.Regions[i].Name == region {
+			return true
+		}
 	}
-	for k := range amount {
-		m[name][k] += part * amount[k]
-	}
+	return false
 }
 
+// addresses are where a pool's clients go, in order.
+func addresses(h *plan.Host, pool int) (list []string) {
+	p := &h.Config.Pools[pool]
+	for i := range p.Endpoints {
+		list = append(list, p.Endpoints[i].Addr.String())
+	}
+	for i := range p.Targets {
+		list = append(list, p.Targets[i].Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ratio is a part of a whole; of nothing it is none.
 func ratio(part, of float64) float64 {
 	if of <= 0 {
 		return 0

@@ -2,103 +2,156 @@ package guard
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
-	"github.com/seed-945f90c5/gslb/internal/probe"
 	"github.com/seed-945f90c5/gslb/internal/steer"
-
-	"github.com/cespare/xxhash/v2"
 )
 
-// Memory is what a plan decides, as far as a sample of its blocks tells: with every
-// endpoint up and no lever moved, as those are of the moment.
+// Memory is what the plan of one block decides, as far as a sample of its blocks tells:
+// with every endpoint up and no lever moved, as those are of the moment.
 type Memory struct {
-	Version int          `json:"version"`
+	// Server, View and Zones tell which block it was.
+	Server string   `json:"server"`
+	View   string   `json:"view,omitempty"`
+	Zones  []string `json:"zones"`
+
+	Regions []string     `json:"regions"`
 	Samples [][]sample   `json:"samples"` // one for each topology
+	Flows   []table      `json:"flows"`   // hosts that decide alike share one
 	Hosts   []hostMemory `json:"hosts"`
 }
 
-// sample is a block's prefix and its candidate list.
+// sample is the blocks of one group that stand for all of them, and their lists.
 type sample struct {
-	Prefix netip.Prefix `json:"p"`
-	List   int          `json:"l"`
+	Group  int            `json:"group"`
+	Blocks []netip.Prefix `json:"blocks"`
+	Lists  []int          `json:"lists"`
 }
 
-// hostMemory is what the clients of each list of a host get.
+// table is what the clients of each list get, for each family that is offered.
+type table struct {
+	Families []familyTable `json:"families"`
+	Use      []int         `json:"use"` // regions in use
+}
+
+type familyTable struct {
+	Family   int       `json:"family"`
+	Lists    []listRow `json:"lists"`
+	Stranded []int     `json:"stranded,omitempty"`
+}
+
+// listRow is the regions that the clients of a list get, and the part of each.
+type listRow struct {
+	List    int       `json:"l"`
+	Regions []int     `json:"r"` // index into Memory.Regions, len(Regions) for shed
+	Parts   []float64 `json:"p"`
+}
+
+// hostMemory is one host.
 type hostMemory struct {
-	Name    string                        `json:"name"`
-	Samples int                           `json:"samples"` // index into Memory.Samples
-	Flows   [2]map[int]map[string]float64 `json:"flows"`   // by family, list and region
+	Names   []string `json:"names"`
+	Samples int      `json:"samples"` // index into Memory.Samples
+	Flows   int      `json:"flows"`   // index into Memory.Flows
 }
 
-const (
-	memoryVersion = 1
-	// maxSamples is how many blocks of a topology are kept: a part of a tenth of all
-	// is then known to a hundredth.
-	maxSamples = 4096
-	maxMemory  = 64 << 20
-)
+// maxSamples is how many blocks of a group are kept: a part of a half of all is then
+// known to two hundredths, as a rule.
+const maxSamples = 2048
 
-// Remember makes the memory of a plan.
+// Remember makes the memory of a plan. Hosts with a target that was never resolved
+// are left out.
 func Remember(p *plan.Plan) *Memory {
-	m := &Memory{Version: memoryVersion}
-	index := make(map[*plan.Need]int)
+	m := &Memory{Zones: p.Block.Zones}
+	for i := range p.Block.Regions {
+		m.Regions = append(m.Regions, p.Block.Regions[i].Name)
+	}
+	index, tables := make(map[*plan.Need]int), make(map[string]int)
 	for _, h := range p.Hosts {
+		if h.Unknown() {
+			continue
+		}
 		i, ok := index[h.Need]
 		if !ok {
 			i = len(m.Samples)
 			index[h.Need] = i
-			m.Samples = append(m.Samples, samples(h))
+			m.Samples = append(m.Samples, samples(h, p.Block.ECS.Off))
 		}
-		m.Hosts = append(m.Hosts, remember(h, i, m.Samples[i]))
+		t := tableOf(h, m.Samples[i])
+		key, _ := json.Marshal(t) // it can't fail: these are numbers
+		j, ok := tables[string(key)]
+		if !ok {
+			j = len(m.Flows)
+			tables[string(key)] = j
+			m.Flows = append(m.Flows, t)
+		}
+		m.Hosts = append(m.Hosts, hostMemory{h.Config.Names, i, j})
 	}
 	return m
 }
 
-// samples takes every n-th block of each family.
-func samples(h *plan.Host) (list []sample) {
-	counts := [2]int{}
-	for p := range h.Need.Topology.Blocks(false) {
-		counts[familyIndex(p)]++
-	}
-	seen := [2]int{}
-	for p, l := range h.Need.Topology.Blocks(false) {
-		f := familyIndex(p)
-		if every := (counts[f] + maxSamples/2 - 1) / (maxSamples / 2); seen[f]%every == 0 {
-			list = append(list, sample{p, l})
+// samples takes every n-th block of each group.
+func samples(h *plan.Host, off bool) (list []sample) {
+	for view := range 2 {
+		if view == subnets && off {
+			continue
 		}
-		seen[f]++
+		var all [2][]netip.Prefix
+		for p := range h.Need.Topology.Blocks(view == resolvers) {
+			if view == resolvers || h.Need.Topology.Locate(p, p.Addr()).Special == 0 {
+				f := groupOf(0, p)
+				all[f] = append(all[f], p)
+			}
+		}
+		for f := range all {
+			s := sample{Group: 2*view + f}
+			every := (len(all[f]) + maxSamples - 1) / maxSamples
+			for i := 0; i < len(all[f]); i += max(every, 1) {
+				s.Blocks, s.Lists = append(s.Blocks, all[f][i]), append(s.Lists, locate(h, s.Group, all[f][i]))
+			}
+			list = append(list, s)
+		}
 	}
 	return list
 }
 
-func familyIndex(p netip.Prefix) int {
-	if p.Addr().Is4() {
-		return 0
+// tableOf is what the clients of a host get, by the lists that the samples have.
+func tableOf(h *plan.Host, list []sample) (t table) {
+	seen := make([]bool, len(h.Need.Topology.Lists))
+	for _, s := range list {
+		for _, l := range s.Lists {
+			seen[l] = true
+		}
 	}
-	return 1
-}
-
-func remember(h *plan.Host, index int, list []sample) hostMemory {
-	m := hostMemory{Name: h.Config.Names[0], Samples: index}
-	fl := newFlows(h, calm(h))
+	s := calm(h)
+	use := inUse(h, s, nil)
+	for r, info := range h.Need.Input.Regions {
+		if slices.Contains(use, info.Name) {
+			t.Use = append(t.Use, r)
+		}
+	}
 	for f := steer.V4; f <= steer.V6; f++ {
 		if !h.Steer.Offers(f) {
 			continue
 		}
-		m.Flows[f] = make(map[int]map[string]float64)
-		for _, s := range list {
-			m.Flows[f][s.List] = fl.of(s.List, f)
+		ft := familyTable{Family: int(f), Stranded: h.Steer.Stranded(s, f)}
+		for l := range seen {
+			if !seen[l] {
+				continue
+			}
+			row := listRow{List: l}
+			for r, part := range h.Steer.Flow(s, l, f) {
+				if part > tiny {
+					row.Regions, row.Parts = append(row.Regions, r), append(row.Parts, part)
+				}
+			}
+			ft.Lists = append(ft.Lists, row)
 		}
+		t.Families = append(t.Families, ft)
 	}
-	return m
+	return t
 }
 
 // calm is a host's state with every endpoint up but for what is written of it.
@@ -110,75 +163,133 @@ func calm(h *plan.Host) *steer.Snapshot {
 // remembered.
 func (m *Memory) Refusals(g *config.Guard, p *plan.Plan) []Refusal {
 	c := newComparison()
-	after := &Side{Plan: p}
+	c.learn(p)
+	for _, name := range m.Regions {
+		c.name(name)
+	}
+	after, grids := &Side{Plan: p}, make(map[sampled]*grid)
 	for _, h := range p.Hosts {
 		s := calm(h)
 		after.Snapshots = append(after.Snapshots, s)
-		for i := range m.Hosts {
-			if old := &m.Hosts[i]; old.Name == h.Config.Names[0] && old.Samples < len(m.Samples) {
-				c.remembered(old, m.Samples[old.Samples], h, s)
-			}
+		if h.Unknown() {
+			continue
 		}
-		c.stranded(nil, nil, h, s)
+		old := m.host(h)
+		if old == nil {
+			c.fresh(h, s, p)
+			continue
+		}
+		key := sampled{old.Samples, h.Need}
+		if grids[key] == nil {
+			grids[key] = sampleGrid(m.Samples[old.Samples], h)
+		}
+		c.remembered(m, old, grids[key], h, s)
 	}
 	return Refusals(g, c.report(), after)
 }
 
+// host is what is remembered of a host; nil: nothing.
+func (m *Memory) host(h *plan.Host) *hostMemory {
+	for _, name := range h.Config.Names {
+		for i := range m.Hosts {
+			if slices.Contains(m.Hosts[i].Names, name) {
+				return &m.Hosts[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Names are those of the hosts remembered.
+func (m *Memory) Names() (names []string) {
+	for i := range m.Hosts {
+		names = append(names, m.Hosts[i].Names...)
+	}
+	return names
+}
+
 // remembered compares a host with what is remembered of it.
-func (c *comparison) remembered(old *hostMemory, list []sample, h *plan.Host, s *steer.Snapshot) {
-	fl := newFlows(h, s)
-	for f := steer.V4; f <= steer.V6; f++ {
-		if old.Flows[f] == nil || !h.Steer.Offers(f) {
-			continue
+func (c *comparison) remembered(m *Memory, old *hostMemory, g *grid, h *plan.Host, s *steer.Snapshot) {
+	fl, t := c.flows(h, s, nil), &m.Flows[old.Flows]
+	u := served{host: h, known: true, after: inUse(h, s, nil)}
+	for _, r := range t.Use {
+		u.before = append(u.before, m.Regions[r])
+	}
+	c.served = append(c.served, u)
+	for i := range t.Families {
+		ft := &t.Families[i]
+		f := steer.Family(ft.Family)
+		before := m.flows(c, ft)
+		left, lists := h.Steer.Stranded(s, f), make(map[int]float64)
+		for _, at := range g.overlaps {
+			ch := change{before: before[at.was], after: fl.of(at.is, f)}
+			ch.differ()
+			for k, n := range at.blocks {
+				c.blocks[2*k+int(f)].add(n, &ch)
+			}
+			if slices.Contains(left, at.is) && !slices.Contains(ft.Stranded, at.was) && before[at.was][nowhere] < 1-tiny {
+				lists[at.is] += at.all
+			}
 		}
-		for _, one := range list {
-			part := c.transport(old.Flows[f][one.List], fl.of(locate(h, one.Prefix), f), [2]float64{1, 0})
-			i := familyIndex(one.Prefix)
-			c.family[i][0]++
-			c.family[i][1] += part
-			c.total[0]++
-			c.moved[0] += part
+		if len(ft.Stranded) == 0 { // the sample may have missed it, but nobody was
+			for _, l := range left {
+				lists[l] += 0
+			}
+		}
+		c.note(h, f, lists, g.all)
+	}
+}
+
+// sampled are the samples of a topology, and the one that they are located in.
+type sampled struct {
+	samples int
+	need    *plan.Need
+}
+
+// sampleGrid lays samples over the blocks of a host.
+func sampleGrid(list []sample, h *plan.Host) *grid {
+	g, found := &grid{}, make(map[[2]int]*overlap)
+	for _, one := range list {
+		for i, p := range one.Blocks {
+			key := [2]int{one.Lists[i], locate(h, one.Group, p)}
+			at := found[key]
+			if at == nil {
+				at = &overlap{was: key[0], is: key[1]}
+				found[key], g.overlaps = at, append(g.overlaps, at)
+			}
+			at.blocks[one.Group]++
+			at.all++
+			g.all++
 		}
 	}
+	return g
 }
 
-func memoryPath(dir, name string) string {
-	return filepath.Join(dir, fmt.Sprintf("accepted-%016x.json", xxhash.Sum64String(name)))
+// flows are the parts that a table has, by list.
+func (m *Memory) flows(c *comparison, ft *familyTable) map[int][]float64 {
+	lists := make(map[int][]float64)
+	for _, row := range ft.Lists {
+		parts, left := make([]float64, len(c.names)), 1.0
+		for i, r := range row.Regions {
+			to := shed
+			if r < len(m.Regions) {
+				to = c.index[m.Regions[r]]
+			}
+			parts[to] += row.Parts[i]
+			left -= row.Parts[i]
+		}
+		if left > tiny {
+			parts[nowhere] = left
+		}
+		lists[row.List] = parts
+	}
+	return lists
 }
 
-// Save writes the memory into a state directory, under a name that tells blocks
-// apart.
-func (m *Memory) Save(dir, name string) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
+// locate gives the candidate list of a block's first address.
+func locate(h *plan.Host, group int, p netip.Prefix) int {
+	if group >= 2*resolvers {
+		return h.Locate(netip.Prefix{}, p.Addr()).List
 	}
-	return probe.WriteAtomic(memoryPath(dir, name), data)
-}
-
-// LoadMemory reads what Save wrote; nil, if it never did or another version did.
-func LoadMemory(dir, name string) (*Memory, error) {
-	path := memoryPath(dir, name)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && info.Size() > maxMemory {
-		err = fmt.Errorf("%s: %d bytes are too many", path, info.Size())
-	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	m := &Memory{}
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if m.Version != memoryVersion {
-		return nil, nil
-	}
-	return m, nil
+	return h.Locate(p, p.Addr()).List
 }

@@ -1,20 +1,23 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
-	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
 // Refusal is a guard that a change doesn't pass, by the word of its statement,
-// and why, in a sentence.
+// and why, in a sentence. Line is that of the statement where the block has several
+// of them; 0: the first.
 type Refusal struct {
 	Guard, Why string
+	Line       config.Pos
 }
 
 // String is the guard and why.
@@ -24,78 +27,155 @@ func (r Refusal) String() string { return "guard " + r.Guard + ": " + r.Why }
 // against a change: a few say nothing of what is usual.
 const enough = 1000
 
+// slack is how much, in points of a percentage, may be the rounding of what was written.
+const slack = 0.01
+
 // Refusals are the guards of a block that a change with this report doesn't pass.
 // after is the block's side after the change.
 func Refusals(g *config.Guard, r *Report, after *Side) (list []Refusal) {
-	refuse := func(guard, format string, args ...any) {
-		list = append(list, Refusal{guard, fmt.Sprintf(format, args...)})
+	list = append(r.lost(g, after), r.moves(g)...)
+	if g.MaxUse == 0 {
+		return list
 	}
-	for _, s := range r.Stranded {
-		fenced := ""
-		if s.Fenced {
-			fenced = ", fenced"
-		}
-		refuse("usable", "host %s (%s) would have no usable region for %d candidate lists, such as [%s]%s",
-			s.Host, s.Family, s.Lists, strings.Join(s.Regions, " "), fenced)
-	}
-	if 100*r.Blocks > g.MaxMove+0.01 {
-		refuse("max_move", "%.1f%% of blocks would get another region, more than %g%%", 100*r.Blocks, g.MaxMove)
-	} else if r.Total >= enough && 100*r.Demand > g.MaxMove+0.01 {
-		refuse("max_move", "%.1f%% of the observed demand would get another region, more than %g%%", 100*r.Demand, g.MaxMove)
-	}
-	for _, q := range g.Require {
-		if host, in := unmet(q, after); host != "" {
-			refuse("require", "host %s would have [%s] of [%s] in use, fewer than %d", host, strings.Join(in, " "), strings.Join(q.Regions, " "), q.Count)
-		}
-	}
-	if g.MaxUse > 0 {
-		for _, s := range r.Regions {
-			if use := r.Use[s.Region]; 100*use.After > g.MaxUse+0.01 && use.After > use.Before+tiny {
-				refuse("max_use", "region %s is expected at %.0f%% of its capacity, more than %g%%", s.Region, 100*use.After, g.MaxUse)
-			}
+	for _, name := range slices.Sorted(maps.Keys(r.Use)) {
+		if use := r.Use[name]; 100*use.After > g.MaxUse+slack && use.After > use.Before+tiny {
+			list = append(list, Refusal{Guard: "max_use", Why: fmt.Sprintf("%s would be expected at %.0f%% of its capacity, now %.0f%%; the limit is %g%%",
+				name, 100*use.After, 100*use.Before, g.MaxUse)})
 		}
 	}
 	return list
 }
 
+// lost are the refusals for what would be lost rather than moved.
+func (r *Report) lost(g *config.Guard, after *Side) []Refusal {
+	list := r.usable()
+	for _, q := range g.Require {
+		list = append(list, r.require(q, after)...)
+	}
+	return list
+}
+
+// shown is how many of a kind a sentence names.
+const shown = 3
+
+func (r *Report) usable() (list []Refusal) {
+	for i, s := range r.Stranded {
+		if i == shown {
+			return append(list, Refusal{Guard: "usable", Why: fmt.Sprintf("and %d more hosts or families", len(r.Stranded)-i)})
+		}
+		fenced := ""
+		if s.Fenced {
+			fenced = ", which a fence holds there"
+		}
+		list = append(list, Refusal{Guard: "usable", Why: fmt.Sprintf("host %s (%s) would have no usable region left for %.1f%% of its blocks: those with the candidate list [%s]%s%s",
+			s.Host, s.Family, 100*s.Blocks, strings.Join(s.Regions, " "), fenced, more(s.Lists-1, "other list"))})
+	}
+	return list
+}
+
+// more tells of n others.
+func more(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", and 1 " + what
+	}
+	return fmt.Sprintf(", and %d %ss", n, what)
+}
+
+// moves refuses what moves too much at once. Demand has a say where it is known well
+// enough.
+func (r *Report) moves(g *config.Guard) []Refusal {
+	var parts []string
+	by := func(m Move) float64 { return m.Blocks }
+	if r.Total >= enough && 100*r.Demand > g.MaxMove+slack {
+		parts = append(parts, fmt.Sprintf("%.1f%% of the demand of late", 100*r.Demand))
+		by = func(m Move) float64 { return m.Demand }
+	}
+	if 100*r.Blocks > g.MaxMove+slack {
+		parts = append(parts, fmt.Sprintf("%.1f%% of the blocks of %s", 100*r.Blocks, r.Kind))
+		by = func(m Move) float64 { return m.Blocks }
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	slices.Reverse(parts)
+	why := fmt.Sprintf("%s would get another region at once; the limit is %g%%", strings.Join(parts, " and "), g.MaxMove)
+	var most []string
+	for _, m := range slices.SortedStableFunc(slices.Values(r.Moves), func(a, b Move) int { return cmp.Compare(by(b), by(a)) }) {
+		if m.From != Nowhere && by(m) >= 0.0005 && len(most) < shown {
+			most = append(most, fmt.Sprintf("%.1f%% from %s to %s", 100*by(m), m.From, m.To))
+		}
+	}
+	if len(most) > 0 {
+		why += " (" + strings.Join(most, ", ") + ")"
+	}
+	return []Refusal{{Guard: "max_move", Why: why}}
+}
+
+// require refuses what leaves a host fewer regions than required, and fewer than it had:
+// what an outage has brought about is no change's fault. A host with pools in fewer
+// of the regions has no say.
+func (r *Report) require(q config.Require, after *Side) (list []Refusal) {
+	hosts := 0
+	for _, u := range r.served {
+		if !slices.Contains(after.Plan.Hosts, u.host) {
+			continue
+		}
+		pooled, is := 0, among(u.after, q.Regions)
+		for i := range u.host.Config.Pools {
+			if slices.Contains(q.Regions, u.host.Config.Pools[i].Region) {
+				pooled++
+			}
+		}
+		if pooled < q.Count || len(is) >= q.Count || u.known && len(is) >= len(among(u.before, q.Regions)) {
+			continue
+		}
+		if hosts++; hosts > 1 {
+			continue
+		}
+		left := "none"
+		if len(is) > 0 {
+			left = "only " + strings.Join(is, " ")
+		}
+		list = append(list, Refusal{Guard: "require", Line: q.Pos, Why: fmt.Sprintf("host %s would have %s of [%s] in use; required are %d",
+			u.host.Config.Names[0], left, strings.Join(q.Regions, " "), q.Count)})
+	}
+	if hosts > 1 {
+		list[0].Why += more(hosts-1, "more host")
+	}
+	return list
+}
+
+// among are those of the names that are in a list.
+func among(names, list []string) (in []string) {
+	for _, n := range names {
+		if slices.Contains(list, n) {
+			in = append(in, n)
+		}
+	}
+	return in
+}
+
 // Hosts refuses a plan with fewer hosts than the block's guard has it.
 func Hosts(p *plan.Plan) []Refusal {
 	if n := len(p.Hosts); n < p.Block.Guard.Hosts {
-		return []Refusal{{"hosts", fmt.Sprintf("%d hosts, fewer than %d: an import that matches no file leaves hosts out without an error", n, p.Block.Guard.Hosts)}}
+		return []Refusal{{Guard: "hosts", Why: fmt.Sprintf("the block has %d hosts, fewer than %d: look for an import that matches no file, as that leaves hosts out without an error", n, p.Block.Guard.Hosts)}}
 	}
 	return nil
 }
 
-// unmet gives a host of which fewer of the regions are in use than required,
-// and those that are. A host with pools in fewer of them has no say.
-func unmet(q config.Require, s *Side) (host string, in []string) {
-	for i, h := range s.Plan.Hosts {
-		pooled := 0
-		in = nil
-		for r, info := range h.Need.Input.Regions {
-			if !slices.Contains(q.Regions, info.Name) || !info.Pooled {
-				continue
-			}
-			pooled++
-			if inUse(h, s.Snapshots[i], steer.Region(r)) {
-				in = append(in, info.Name)
-			}
-		}
-		if pooled >= q.Count && len(in) < q.Count {
-			return h.Config.Names[0], in
-		}
+// Gone refuses to leave out hosts that are in service: more of them than max_move
+// has it. served are the names in service, gone those that nothing answers for after.
+func Gone(g *config.Guard, served, gone []string) []Refusal {
+	if len(served) == 0 || 100*float64(len(gone))/float64(len(served)) <= g.MaxMove+slack {
+		return nil
 	}
-	return "", nil
-}
-
-// inUse tells whether a region takes clients of a host, of any family.
-func inUse(h *plan.Host, s *steer.Snapshot, r steer.Region) bool {
-	for f := steer.V4; f <= steer.V6; f++ {
-		if st := s.Region(r, f); h.Steer.Offers(f) && st.Usable && st.Dial > 0 {
-			return true
-		}
-	}
-	return false
+	names := slices.Sorted(slices.Values(gone))
+	names = names[:min(len(names), shown)]
+	return []Refusal{{Guard: "hosts", Why: fmt.Sprintf("%d of the %d host names in service would be gone, such as %s, more than max_move %g%%: look for an import that matches no file, as that leaves hosts out without an error",
+		len(gone), len(served), strings.Join(names, " "), g.MaxMove)}}
 }
 
 // Accepted gives the reason of a guard accept statement that holds at the time,
@@ -109,14 +189,20 @@ func Accepted(g *config.Guard, now time.Time) (string, bool) {
 	return "", false
 }
 
-// Error puts refusals into one error for a place in the configuration.
-func Error(pos config.Pos, list []Refusal) error {
+// Error puts refusals into one error that says where the guards are written, and what
+// to do; nil if there are none.
+func Error(b *config.Block, list []Refusal, now time.Time) error {
 	if len(list) == 0 {
 		return nil
 	}
 	var texts []string
 	for _, r := range list {
-		texts = append(texts, r.String())
+		pos := r.Line
+		if pos.Line == 0 {
+			pos = b.GuardPos(r.Guard)
+		}
+		texts = append(texts, fmt.Sprintf("%s: %s", pos, r))
 	}
-	return fmt.Errorf("%s: refused, what is in service stays: %s; if it is meant, write `guard accept \"WHY\" until TIME`", pos, strings.Join(texts, "; "))
+	return fmt.Errorf("refused: %s. If it is meant, write `guard accept \"WHY\" until %s` into the gslb block at %s",
+		strings.Join(texts, "; "), now.Add(time.Hour).UTC().Format(time.RFC3339), b.Pos)
 }

@@ -4,129 +4,103 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/seed-945f90c5/gslb/internal/config"
-	"github.com/seed-945f90c5/gslb/internal/plan"
-	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
-// stranded notes the lists of a host that have no usable region, but had one.
-func (c *comparison) stranded(o *plan.Host, os *steer.Snapshot, h *plan.Host, hs *steer.Snapshot) {
-	for f := steer.V4; f <= steer.V6; f++ {
-		if !h.Steer.Offers(f) {
-			continue
-		}
-		if o != nil && o.Need == h.Need {
-			was := o.Steer.Stranded(os, f)
-			c.strand(h, f, slices.DeleteFunc(h.Steer.Stranded(hs, f), func(l int) bool { return slices.Contains(was, l) }))
-			continue
-		}
-		if o != nil && len(o.Steer.Stranded(os, f)) > 0 {
-			continue // it was so before, for whichever list
-		}
-		c.strand(h, f, h.Steer.Stranded(hs, f))
-	}
+// tally adds up what moves of one kind of clients.
+type tally struct {
+	total, moved  float64
+	before, after []float64 // by index of comparison.names
+	moves         map[[2]int]float64
 }
 
-func (c *comparison) strand(h *plan.Host, f steer.Family, lists []int) {
-	if len(lists) == 0 {
+// add adds an amount of clients to whom a change happens.
+func (t *tally) add(amount float64, ch *change) {
+	if amount == 0 {
 		return
 	}
-	l := h.Need.Topology.Lists[lists[0]]
-	s := Stranded{Host: h.Config.Names[0], Family: f.String(), Fenced: l.Fenced, Lists: len(lists), Blocks: partOf(h, lists)}
-	for _, w := range l.Split {
-		s.Regions = append(s.Regions, h.Need.Input.Regions[w.Region].Name)
+	if t.moves == nil {
+		t.before, t.after, t.moves = make([]float64, len(ch.before)), make([]float64, len(ch.after)), make(map[[2]int]float64)
 	}
-	for _, r := range l.Order {
-		s.Regions = append(s.Regions, h.Need.Input.Regions[r].Name)
+	t.total += amount
+	for i := range ch.before {
+		t.before[i] += amount * ch.before[i]
+		t.after[i] += amount * ch.after[i]
 	}
-	c.left = append(c.left, s)
-}
-
-// partOf is the part of a host's blocks that have one of the lists.
-func partOf(h *plan.Host, lists []int) float64 {
-	all, those := 0.0, 0.0
-	for _, l := range h.Need.Topology.Blocks(false) {
-		all++
-		if slices.Contains(lists, l) {
-			those++
+	for _, m := range ch.moves {
+		t.moves[[2]int{m.from, m.to}] += amount * m.part
+		if m.from != nowhere {
+			t.moved += amount * m.part
 		}
 	}
-	return ratio(those, all)
 }
 
-// load adds up what is expected to come to each region with a capacity, before
-// and after.
-func (c *comparison) load(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.Host, hs *steer.Snapshot, load []float64) {
-	if c.use == nil {
-		c.use = make(map[string]Use)
+// few is the part of all blocks below which a kind of them has no say: a family that
+// location data hardly knows is a few large blocks, and one region has them all.
+const few = 0.01
+
+// worst is the kind of blocks of which the greatest part moves; of several, the one
+// with most blocks.
+func (c *comparison) worst() (kind string, best *tally) {
+	all, at := 0.0, 0
+	for i := range c.blocks {
+		all += c.blocks[i].total
 	}
-	add := func(regions []config.Region, flow map[string]float64, amount float64, to func(*Use) *float64) {
-		for i := range regions {
-			if whole := capacityOf(&regions[i]); whole > 0 {
-				use := c.use[regions[i].Name]
-				*to(&use) += amount * flow[regions[i].Name] / whole
-				c.use[regions[i].Name] = use
-			}
+	best = &tally{}
+	for i := range c.blocks {
+		t := &c.blocks[i]
+		a, b := ratio(t.moved, t.total), ratio(best.moved, best.total)
+		if t.total >= few*all && (a > b+tiny || a > b-tiny && t.total > best.total) {
+			at, best = i, t
 		}
 	}
-	before, after := newFlows(o, os), newFlows(h, hs)
-	for pair, blocks := range g.pairs {
-		if pair[0] >= len(load) {
-			continue
-		}
-		amount := load[pair[0]] * blocks / g.rows[pair[0]]
-		add(c.regions[0], before.of(pair[0], one(o)), amount, func(u *Use) *float64 { return &u.Before })
-		add(c.regions[1], after.of(pair[1], one(h)), amount, func(u *Use) *float64 { return &u.After })
-	}
+	return kinds[at], best
 }
 
-// one is the family that stands for a host where demand isn't known by family.
-func one(h *plan.Host) steer.Family {
-	if h.Steer.Offers(steer.V4) {
-		return steer.V4
-	}
-	return steer.V6
-}
-
-func capacityOf(r *config.Region) float64 {
-	switch c := r.Levers.Capacity; {
-	case c == nil:
-		return 0
-	case c.Score:
-		return 1
-	default:
-		return c.Value
-	}
+// kinds name the kinds of blocks.
+var kinds = [groups * 2]string{
+	"IPv4 clients asking for A", "IPv4 clients asking for AAAA", "IPv6 clients asking for A", "IPv6 clients asking for AAAA",
+	"IPv4 resolvers asking for A", "IPv4 resolvers asking for AAAA", "IPv6 resolvers asking for A", "IPv6 resolvers asking for AAAA",
 }
 
 // report puts the sums into their final form.
 func (c *comparison) report() *Report {
+	kind, blocks := c.worst()
+	demand := &c.demand
 	r := &Report{
-		Blocks: max(ratio(c.family[0][1], c.family[0][0]), ratio(c.family[1][1], c.family[1][0])),
-		Demand: ratio(c.moved[1], c.total[1]), Known: c.total[1] > 0, Total: c.total[1],
-		Hosts: c.hosts, Stranded: c.left, Use: c.use,
+		Kind: kind, Blocks: ratio(blocks.moved, blocks.total), Demand: ratio(demand.moved, demand.total),
+		Known: demand.total > 0, Total: c.total,
+		Hosts: c.hosts, Stranded: c.left, served: c.served,
 	}
-	for key, m := range c.moves {
-		r.Moves = append(r.Moves, Move{key[0], key[1], ratio(m[0], c.total[0]), ratio(m[1], c.total[1])})
+	pairs := maps.Clone(blocks.moves)
+	if pairs == nil {
+		pairs = make(map[[2]int]float64)
+	}
+	maps.Copy(pairs, demand.moves)
+	for key := range pairs {
+		r.Moves = append(r.Moves, Move{c.names[key[0]], c.names[key[1]], ratio(blocks.moves[key], blocks.total), ratio(demand.moves[key], demand.total)})
 	}
 	slices.SortFunc(r.Moves, func(a, b Move) int {
-		return cmp.Or(cmp.Compare(b.Blocks+b.Demand, a.Blocks+a.Demand), cmp.Compare(a.From+a.To, b.From+b.To))
+		return cmp.Or(cmp.Compare(b.Blocks+b.Demand, a.Blocks+a.Demand), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
-	names := maps.Clone(c.before)
-	maps.Copy(names, c.after)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		s := Share{Region: name}
-		if b := c.before[name]; b != nil {
-			s.BlocksBefore, s.DemandBefore = ratio(b[0], c.total[0]), ratio(b[1], c.total[1])
+	for i, name := range c.names {
+		s := Share{
+			name, ratio(at(blocks.before, i), blocks.total), ratio(at(blocks.after, i), blocks.total),
+			ratio(at(demand.before, i), demand.total), ratio(at(demand.after, i), demand.total),
 		}
-		if a := c.after[name]; a != nil {
-			s.BlocksAfter, s.DemandAfter = ratio(a[0], c.total[0]), ratio(a[1], c.total[1])
+		if s != (Share{Region: name}) {
+			r.Regions = append(r.Regions, s)
 		}
-		r.Regions = append(r.Regions, s)
 	}
+	slices.SortFunc(r.Regions, func(a, b Share) int { return cmp.Compare(a.Region, b.Region) })
 	slices.SortFunc(r.Hosts, func(a, b HostReport) int {
 		return cmp.Or(cmp.Compare(b.Blocks+b.Demand, a.Blocks+a.Demand), cmp.Compare(a.Host, b.Host))
 	})
 	return r
+}
+
+func at(list []float64, i int) float64 {
+	if i >= len(list) {
+		return 0
+	}
+	return list[i]
 }

@@ -27,24 +27,32 @@ const (
 // doesn't say when it was built, that is the time of its last change.
 // An error names the file and says what to do; a missing file can be told by fs.ErrNotExist.
 func Read(path string) (*Map, Format, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case !info.Mode().IsRegular():
-		return nil, "", fmt.Errorf("%s: expected a regular file, this is %s", path, info.Mode())
-	case info.Size() > MaxFileSize:
-		return nil, "", tooLarge(path, info.Size())
-	}
-	data, err := os.ReadFile(path)
+	data, changed, err := ReadFile(path)
 	if err != nil {
 		return nil, "", err
 	}
 	m, format, err := ReadBytes(path, data)
 	if err == nil && m.Built.IsZero() {
-		m.Built = info.ModTime().UTC().Truncate(time.Second)
+		m.Built = changed
 	}
 	return m, format, err
+}
+
+// ReadFile gives the content of a map file, for ReadBytes, and when it was last
+// changed, in whole seconds, UTC. What is no regular file, or larger than
+// MaxFileSize, is an error.
+func ReadFile(path string) (data []byte, changed time.Time, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, changed, err
+	case !info.Mode().IsRegular():
+		return nil, changed, fmt.Errorf("%s: expected a regular file, this is %s", path, info.Mode())
+	case info.Size() > MaxFileSize:
+		return nil, changed, tooLarge(path, info.Size())
+	}
+	data, err = os.ReadFile(path)
+	return data, info.ModTime().UTC().Truncate(time.Second), err
 }
 
 func tooLarge(name string, size int64) error {

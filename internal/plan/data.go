@@ -46,8 +46,9 @@ type prefixList struct {
 }
 
 // load reads every data file that the block names. Relative paths are under
-// root. For a file that can't be used its last good content is, if there is any.
-func load(b *config.Block, root string, last *LastGood) (*Data, error) {
+// root, and ages are counted to now, if that is given. For a file that can't be used
+// its last good content is, if there is any.
+func load(b *config.Block, root string, last *LastGood, now time.Time) (*Data, error) {
 	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	for _, r := range b.Regions {
 		d.regions = append(d.regions, r.Name)
@@ -66,7 +67,7 @@ func load(b *config.Block, root string, last *LastGood) (*Data, error) {
 	}
 	for i := range b.Hosts {
 		if l := b.Hosts[i].Latency; l != nil {
-			if err := d.readMapFile(l, last); err != nil {
+			if err := d.readMapFile(l, last, now); err != nil {
 				return nil, err
 			}
 		}
@@ -216,7 +217,11 @@ func (d *Data) Files() []geodb.File {
 		files = append(files, geodb.File{Path: l.path, Hash: l.hash, Loaded: true})
 	}
 	for _, m := range d.maps {
-		files = append(files, geodb.File{Path: m.path, Hash: m.hash, Loaded: true})
+		f := geodb.File{Path: m.path, Hash: m.hash, Loaded: true}
+		if m.dated {
+			f.Dated = m.head.Built
+		}
+		files = append(files, f)
 	}
 	slices.SortFunc(files, func(a, b geodb.File) int { return strings.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(files, func(a, b geodb.File) bool { return a.Path == b.Path })
@@ -307,6 +312,16 @@ func (d *Data) warnings(b *config.Block) (ws []config.Warning) {
 			}
 		}
 	})
+	for i := range b.Hosts {
+		if l := b.Hosts[i].Latency; l != nil {
+			path := d.path(l.Path)
+			for _, w := range d.maps[path].warnings(l, &b.ECS, d.Stale[path]) {
+				if !slices.Contains(ws, w) { // of several hosts that have it from the block or a policy
+					ws = append(ws, w)
+				}
+			}
+		}
+	}
 	return ws
 }
 

@@ -17,7 +17,14 @@ type Explanation struct {
 	Client SeenClient `json:"client"`
 	Facts  KnownFacts `json:"facts"`
 	List   ListWhy    `json:"list"`
+	// Levers are those of the host's regions that are moved, or that the clock will
+	// move. What a return after an outage and the law of capacity hold back is in the
+	// decisions alone.
+	Levers  []LeverWhy  `json:"levers,omitempty"`
+	Targets []TargetWhy `json:"targets,omitempty"`
 	// Decisions are those of Decide with its trace, one for each family asked for.
+	// Beside its words, a candidate can be passed over as unresolved: its pool has targets
+	// and no address of them.
 	Decisions []steer.Trace `json:"decisions"`
 }
 
@@ -40,9 +47,9 @@ type SeenClient struct {
 // Explain tells what a host of the plan answers to a query and why. subnet is
 // the client subnet option, the zero Prefix for none; its address may be longer
 // than its length, then the facts are those of the whole address, though the
-// server would see no more than the prefix. It costs as much as compiling the
+// server would see no more than the prefix. m are the moves that s was made with. It costs as much as compiling the
 // host's topology: it is for people, not for queries.
-func (p *Plan) Explain(h *Host, s *steer.Snapshot, subnet netip.Prefix, transport netip.Addr, families ...steer.Family) Explanation {
+func (p *Plan) Explain(h *Host, s *steer.Snapshot, m *Moves, subnet netip.Prefix, transport netip.Addr, families ...steer.Family) Explanation {
 	e := Explanation{Host: h.Config.Names[0], At: h.Config.Pos.String(), Digest: fmt.Sprintf("%016x", p.Digest)}
 	e.Client = SeenClient{Subnet: subnet.Masked(), Transport: transport}
 	believed := subnet
@@ -65,9 +72,11 @@ func (p *Plan) Explain(h *Host, s *steer.Snapshot, subnet netip.Prefix, transpor
 	}
 	e.Facts = p.facts(addr, &why)
 	e.List = h.listWhy(p, &found, addr, &why)
+	e.Levers, e.Targets = p.leversWhy(h, m), h.targetsWhy()
 	for _, f := range families {
 		var tr steer.Trace
 		h.Steer.Decide(s, &c, f, &tr)
+		h.unresolved(tr.Candidates)
 		e.Decisions = append(e.Decisions, tr)
 	}
 	return e

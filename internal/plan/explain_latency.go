@@ -2,24 +2,31 @@ package plan
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/latency"
 	"github.com/seed-945f90c5/gslb/internal/topology"
 )
 
-// LatencyWhy is the entry of the latency map that holds a client.
+// LatencyWhy is what the host's latency map says of a client.
 type LatencyWhy struct {
-	File  string       `json:"file"`
-	Entry netip.Prefix `json:"entry"`
+	File       string            `json:"file"`
+	Built      time.Time         `json:"built"`
+	MaxAge     int               `json:"max_age"` // seconds
+	RolledBack *latency.Rollback `json:"rolled_back,omitempty"`
+	// Side is which of its entries were asked: client or resolver.
+	Side  string       `json:"side"`
+	Entry netip.Prefix `json:"entry,omitzero"` // that holds the client; zero: none does
 	// Measured are the regions that the entry has, best first. They come from the
 	// file; Changed says that it is no longer the one in use, so they are left out.
 	Measured []MeasuredRegion `json:"measured,omitempty"`
 	Changed  bool             `json:"changed,omitempty"`
-	// Ignored: the entry says nothing here, since a prefix rule decides, the client
-	// is refused, its space is special, or its list has none of the entry's regions.
-	Ignored bool `json:"ignored,omitempty"`
+	// Ignored is why the map, or its entry, says nothing here: too_old, prefix_rule (one
+	// decides), refused (the client is), special_space, or not_listed (the client's list has
+	// none of the entry's regions).
+	Ignored string `json:"ignored,omitempty"`
 	// Without is the list that the client would have without the map, and By what
-	// would have given it.
+	// would have given it; for an entry that is not ignored.
 	Without *CandidateList `json:"without,omitempty"`
 	By      string         `json:"without_by,omitempty"`
 }
@@ -32,39 +39,71 @@ type MeasuredRegion struct {
 	Failed  float32 `json:"failed,omitempty"` // part of all, 0..1
 }
 
-// latencyWhy explains what the need's map says of a client; nil: nothing. ecs tells
+// latencyWhy explains what the host's map says of a client; nil: it has none. ecs tells
 // which of its sides was asked.
-func (n *Need) latencyWhy(why *topology.Reasons, addr netip.Addr, ecs bool) *LatencyWhy {
-	if !why.EntryNet.IsValid() || n.measured == nil {
+func (h *Host) latencyWhy(d *Data, why *topology.Reasons, addr netip.Addr, ecs bool) *LatencyWhy {
+	l := h.Config.Latency
+	if l == nil {
 		return nil
 	}
-	w := &LatencyWhy{File: n.measured.file.path, Entry: why.EntryNet, Ignored: why.By != topology.ByLatency}
-	if without := why.Without; without != nil {
-		list := n.names(&without.List)
-		w.Without, w.By = &list, wordOf(without)
+	file := d.maps[d.path(l.Path)]
+	w := &LatencyWhy{
+		File: file.path, Built: file.head.Built, MaxAge: int(l.MaxAge.Seconds()), RolledBack: file.head.Rollback,
+		Side: "resolver", Entry: why.EntryNet,
 	}
-	m, _, hash, err := readMap(w.File)
-	if err != nil || hash != n.measured.file.hash {
+	if ecs {
+		w.Side = "client"
+	}
+	if h.Need.measured == nil {
+		w.Ignored = "too_old"
+	}
+	m, hash, _, err := readMap(w.File)
+	if err != nil || hash != file.hash {
 		w.Changed = true
+	} else {
+		w.look(m, addr)
+	}
+	if !w.Entry.IsValid() || w.Ignored != "" {
 		return w
 	}
-	entry, ok := m.LookupResolver(addr)
-	if ecs {
-		entry, ok = m.Lookup(addr)
-	}
-	if ok {
-		w.Measured = measuredRegions(m, &entry)
+	w.Ignored = ignoredEntry(why)
+	if without := why.Without; without != nil {
+		list := h.Need.names(&without.List)
+		w.Without, w.By = &list, wordOf(without)
 	}
 	return w
 }
 
-func measuredRegions(m *latency.Map, e *latency.Entry) (list []MeasuredRegion) {
-	for i, r := range e.Order {
-		region := MeasuredRegion{Region: m.Regions[r]}
-		if i < len(e.Cells) {
-			region.P75, region.Samples, region.Failed = e.Cells[i].P75, e.Cells[i].Samples, e.Cells[i].Failed
-		}
-		list = append(list, region)
+// ignoredEntry is why an entry that holds the client says nothing; empty: it does.
+func ignoredEntry(why *topology.Reasons) string {
+	switch {
+	case why.By == topology.ByLatency:
+		return ""
+	case why.List.Refuse:
+		return "refused"
+	case why.Decided == topology.Prefix:
+		return "prefix_rule"
+	case why.SpecialSpace:
+		return "special_space"
 	}
-	return list
+	return "not_listed"
+}
+
+// look reads what was measured of an address.
+func (w *LatencyWhy) look(m *latency.Map, addr netip.Addr) {
+	entry, ok := m.LookupResolver(addr)
+	if w.Side == "client" {
+		entry, ok = m.Lookup(addr)
+	}
+	if !ok {
+		return
+	}
+	w.Entry = entry.Prefix
+	for i, r := range entry.Order {
+		region := MeasuredRegion{Region: m.Regions[r]}
+		if i < len(entry.Cells) {
+			region.P75, region.Samples, region.Failed = entry.Cells[i].P75, entry.Cells[i].Samples, entry.Cells[i].Failed
+		}
+		w.Measured = append(w.Measured, region)
+	}
 }

@@ -31,10 +31,10 @@ type ListWhy struct {
 	// By is what gave it: rule, fill, rest, distance, order_written or latency. With
 	// Exact, this and all below is why the address has that list.
 	By         string       `json:"by"`
-	Rule       *RuleWhy     `json:"rule,omitempty"`       // for rule and rest
+	Rule       *RuleWhy     `json:"rule,omitempty"`       // for rule and rest; for latency, of what it put in order
 	FilledFrom netip.Prefix `json:"filled_from,omitzero"` // for fill: the located neighbour
 	Distances  []Distance   `json:"distances,omitempty"`  // where they made the order
-	Latency    *LatencyWhy  `json:"latency,omitempty"`    // the map's entry that holds the client
+	Latency    *LatencyWhy  `json:"latency,omitempty"`    // what the host's map says
 	Fences     []FenceWhy   `json:"fences,omitempty"`     // that confine the client
 	LeftOut    []LeftOut    `json:"left_out,omitempty"`   // regions that are no candidates
 	// Exact is the list of the address alone, where it differs: the block is as
@@ -88,7 +88,7 @@ func (h *Host) listWhy(p *Plan, found *topology.Client, addr netip.Addr, why *to
 	case topology.ByFill:
 		l.FilledFrom = base.From
 	}
-	l.Latency = h.Need.latencyWhy(why, addr, found.ECS)
+	l.Latency = h.latencyWhy(p.Data, why, addr, found.ECS)
 	l.Distances = h.Need.distances(base)
 	for _, name := range why.Fences {
 		i := slices.IndexFunc(p.Block.Fences, func(f config.Fence) bool { return f.Area == name })

@@ -38,17 +38,20 @@ func (c *compiler) host(cfg *config.Host, o *Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{Need: need, pools: pools, rules: rules}
-	with, unresolved := resolved(cfg, o.Resolve)
-	return c.renew(h, with, unresolved, o.Prepare)
+	return c.renew(h, resolved(cfg, o.Resolve), o.Prepare)
 }
 
 // renew makes a host anew for what its targets resolve to.
-func (c *compiler) renew(old *Host, cfg *config.Host, unresolved bool, prepare func(*config.Host, *steer.Answer) any) (*Host, error) {
+func (c *compiler) renew(old *Host, now resolution, prepare func(*config.Host, *steer.Answer) any) (*Host, error) {
+	cfg := now.host
 	hc := c.hostConfig(cfg)
 	if prepare != nil {
 		hc.Prepare = func(a *steer.Answer) any { return prepare(cfg, a) }
 	}
-	hc.Lists, hc.Unresolved = old.Need.lists, unresolved
+	hc.Lists, hc.Unresolved = old.Need.lists, now.unknown()
+	if hasTargets(cfg) && !hc.Unresolved {
+		hc.Families = offered(&hc)
+	}
 	h, err := steer.NewHost(hc)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,10 @@ func (c *compiler) renew(old *Host, cfg *config.Host, unresolved bool, prepare f
 			return nil, err
 		}
 	}
-	return &Host{Config: cfg, Steer: h, Need: old.Need, Index: old.Index, pools: old.pools, rules: old.rules}, nil
+	return &Host{
+		Config: cfg, Steer: h, Need: old.Need, Index: old.Index, pools: old.pools, rules: old.rules,
+		without: now.without, unknown: hc.Unresolved,
+	}, nil
 }
 
 // anyone makes the host that has a pool everywhere.
@@ -223,6 +229,9 @@ func poolFamilies(p *steer.PoolConfig) (has [2]bool) {
 	for _, e := range p.Endpoints {
 		if e.Weight == 0 {
 			continue
+		}
+		if p.Name != "" {
+			return [2]bool{true, true}
 		}
 		if e.Addr.Is4() {
 			has[steer.V4] = true

@@ -34,7 +34,7 @@ func (l *LastGood) database(path string, kind geodb.Kind) *geodb.DB {
 			}
 		}
 	}
-	if data := l.copyOf(path); data != nil {
+	if data, _ := l.copyOf(path); data != nil {
 		if db, err := geodb.OpenBytes(path, data, kind); err == nil {
 			return db
 		}
@@ -49,7 +49,7 @@ func (l *LastGood) list(path string, words geodb.Words) *prefixList {
 			return old
 		}
 	}
-	if data := l.copyOf(path); data != nil {
+	if data, _ := l.copyOf(path); data != nil {
 		if lines, err := geodb.ParsePrefixes(path, data, words); err == nil {
 			return &prefixList{path, words, lines, xxhash.Sum64(data)}
 		}
@@ -57,21 +57,22 @@ func (l *LastGood) list(path string, words geodb.Words) *prefixList {
 	return nil
 }
 
-// copyOf reads the copy of a file, nil if there is none that is young enough.
-func (l *LastGood) copyOf(path string) []byte {
+// copyOf reads the copy of a file, and its date; nil if there is none that is young
+// enough.
+func (l *LastGood) copyOf(path string) ([]byte, time.Time) {
 	if l.Dir == "" {
-		return nil
+		return nil, time.Time{}
 	}
 	name := copyName(l.Dir, path)
 	info, err := os.Stat(name)
 	if err != nil || l.Now.Sub(info.ModTime()) > copyAge {
-		return nil
+		return nil, time.Time{}
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil
+		return nil, time.Time{}
 	}
-	return data
+	return data, info.ModTime()
 }
 
 // copyName is where the copy of a data file is kept.
@@ -94,6 +95,9 @@ func (d *Data) Keep(dir string) error {
 		data, err := os.ReadFile(f.Path)
 		if err == nil && xxhash.Sum64(data) == f.Hash {
 			err = probe.WriteAtomic(copyName(dir, f.Path), data)
+			if err == nil && !f.Dated.IsZero() {
+				err = os.Chtimes(copyName(dir, f.Path), f.Dated, f.Dated) // its age goes on counting
+			}
 		}
 		errs = append(errs, err)
 	}

@@ -3,9 +3,10 @@ package plan
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
-	"os"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
@@ -21,88 +22,143 @@ import (
 type mapFile struct {
 	path      string
 	head      *latency.Map // without entries
-	format    latency.Format
+	dated     bool         // it doesn't say when it was built, so the file's date counts
 	hash      uint64
 	clients   mapSide
 	resolvers mapSide
 }
 
-// mapSide is the entries for clients, or for resolvers.
+// mapSide is the entries for clients, or for resolvers, in little room.
 type mapSide struct {
-	prefixes []netip.Prefix
-	order    []uint32 // of each prefix, in orders
-	orders   [][]uint8
+	v4     []entry4
+	v6     []entry6
+	orders [][]uint8 // the distinct ones
 }
 
+type entry4 struct {
+	addr [4]byte
+	about
+}
+
+type entry6 struct {
+	addr [16]byte
+	about
+}
+
+// about is the length of an entry's prefix, in the upper 8 bits, and its order as an
+// index into orders: a map has fewer entries than that has values.
+type about uint32
+
+const orderBits = 24
+
+func (a about) bits() int  { return int(a >> orderBits) }
+func (a about) order() int { return int(a & (1<<orderBits - 1)) }
+
 func newMapSide(entries []latency.Entry) (s mapSide) {
-	ids := make(map[string]uint32)
+	n4 := sort.Search(len(entries), func(i int) bool { return entries[i].Prefix.Addr().Is6() })
+	s.v4, s.v6 = make([]entry4, 0, n4), make([]entry6, 0, len(entries)-n4)
+	ids := make(map[string]about)
 	for i := range entries {
 		e := &entries[i]
 		id, ok := ids[string(e.Order)]
 		if !ok {
-			id = uint32(len(s.orders))
+			id = about(len(s.orders))
 			ids[string(e.Order)] = id
-			s.orders = append(s.orders, e.Order)
+			s.orders = append(s.orders, slices.Clone(e.Order))
 		}
-		s.prefixes, s.order = append(s.prefixes, e.Prefix), append(s.order, id)
+		id |= about(e.Prefix.Bits()) << orderBits
+		if i < n4 {
+			s.v4 = append(s.v4, entry4{e.Prefix.Addr().As4(), id})
+		} else {
+			s.v6 = append(s.v6, entry6{e.Prefix.Addr().As16(), id})
+		}
 	}
 	return s
 }
 
+func (s *mapSide) entries() int { return len(s.v4) + len(s.v6) }
+
+// networks gives each entry and the index of its order, in address order, IPv4 first.
 func (s *mapSide) networks() iter.Seq2[netip.Prefix, int] {
 	return func(yield func(netip.Prefix, int) bool) {
-		for i, p := range s.prefixes {
-			if !yield(p, int(s.order[i])) {
+		for _, e := range s.v4 {
+			if !yield(netip.PrefixFrom(netip.AddrFrom4(e.addr), e.bits()), e.order()) {
+				return
+			}
+		}
+		for _, e := range s.v6 {
+			if !yield(netip.PrefixFrom(netip.AddrFrom16(e.addr), e.bits()), e.order()) {
 				return
 			}
 		}
 	}
 }
 
-// readMap reads a latency map and its hash.
-func readMap(path string) (*latency.Map, latency.Format, uint64, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, "", 0, err
-	}
-	m, format, err := latency.ReadBytes(path, data)
-	if err == nil && m.Built.IsZero() { // a form that doesn't say
-		if info, err := os.Stat(path); err == nil {
-			m.Built = info.ModTime().UTC().Truncate(time.Second)
+// longerThan counts the entries of both families that are longer than these lengths.
+func (s *mapSide) longerThan(max4, max6 int) (n int) {
+	for _, e := range s.v4 {
+		if e.bits() > max4 {
+			n++
 		}
 	}
-	return m, format, xxhash.Sum64(data), err
+	for _, e := range s.v6 {
+		if e.bits() > max6 {
+			n++
+		}
+	}
+	return n
 }
 
-// openMap reads a latency map for the block's regions.
+// readMap reads a latency map and its hash, and tells whether it had to be dated by
+// the file.
+func readMap(path string) (m *latency.Map, hash uint64, dated bool, err error) {
+	data, changed, err := latency.ReadFile(path)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	return parseMap(path, data, changed)
+}
+
+func parseMap(path string, data []byte, changed time.Time) (m *latency.Map, hash uint64, dated bool, err error) {
+	m, _, err = latency.ReadBytes(path, data)
+	if err == nil && m.Built.IsZero() {
+		m.Built, dated = changed, true
+	}
+	return m, xxhash.Sum64(data), dated, err
+}
+
+// openMap reads a latency map for the block's regions; a zero now is no time to hold
+// it against.
 func (d *Data) openMap(path string, now time.Time) (*mapFile, error) {
-	m, format, hash, err := readMap(path)
+	m, hash, dated, err := readMap(path)
 	if err == nil && !now.IsZero() {
-		err = m.Validate(now)
+		if err = m.Validate(now); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d.mapOf(path, m, format, hash)
+	return d.mapOf(path, m, hash, dated)
 }
 
-func (d *Data) mapOf(path string, m *latency.Map, format latency.Format, hash uint64) (*mapFile, error) {
+func (d *Data) mapOf(path string, m *latency.Map, hash uint64, dated bool) (*mapFile, error) {
 	if err := m.Check(d.regions); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head := *m
 	head.Clients, head.Resolvers = nil, nil
-	return &mapFile{path, &head, format, hash, newMapSide(m.Clients), newMapSide(m.Resolvers)}, nil
+	return &mapFile{path, &head, dated, hash, newMapSide(m.Clients), newMapSide(m.Resolvers)}, nil
 }
 
 // readMapFile reads the map that a host names. What can't be used, or is older
 // than what was in service last, gives way to that.
-func (d *Data) readMapFile(l *config.Latency, last *LastGood) error {
+func (d *Data) readMapFile(l *config.Latency, last *LastGood, now time.Time) error {
 	path := d.path(l.Path)
 	if d.maps[path] != nil {
 		return nil
 	}
-	m, err := d.openMap(path, last.Now)
+	m, err := d.openMap(path, now)
 	good := last.latency(d, path)
 	switch {
 	case err != nil && good == nil:
@@ -144,42 +200,71 @@ func (d *Data) reloadMap(old *Data, path string, now time.Time) error {
 	return nil
 }
 
-func (m *mapFile) entries() int { return len(m.clients.prefixes) + len(m.resolvers.prefixes) }
+func (m *mapFile) entries() int { return m.clients.entries() + m.resolvers.entries() }
 
 func older(m, than *mapFile) error {
-	return fmt.Errorf("%s: this map was built %s, the one in use %s: put an older one back with `gslbctl map rollback`",
-		m.path, m.head.Built.Format(time.RFC3339), than.head.Built.Format(time.RFC3339))
+	use := "built " + stamp(than.head.Built)
+	if r := than.head.Rollback; r != nil {
+		use = fmt.Sprintf("put back %s by %s", stamp(r.At), r.By)
+	}
+	return fmt.Errorf("%s: this map was built %s, and the one in use was %s: an older map is only taken when it was put back with `gslbctl map rollback`",
+		m.path, stamp(m.head.Built), use)
 }
 
-// latency gives the last good content of a latency map, nil without one.
-func (l *LastGood) latency(d *Data, path string) *mapFile {
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// latency gives the last good content of a latency map, nil without one. Of several
+// in service, as in two generations, it is the newest.
+func (l *LastGood) latency(d *Data, path string) (best *mapFile) {
 	for _, in := range l.InService {
-		if m := in.maps[path]; m != nil {
-			return m.suits(d)
+		if m := in.maps[path]; m != nil && m.suits(d) && (best == nil || m.head.Newer(best.head)) {
+			best = m
 		}
 	}
-	if data := l.copyOf(path); data != nil {
-		if m, format, err := latency.ReadBytes(path, data); err == nil {
-			if kept, err := d.mapOf(path, m, format, xxhash.Sum64(data)); err == nil {
-				return kept
-			}
-		}
+	if best != nil {
+		return best
 	}
-	return nil
+	data, kept := l.copyOf(path)
+	if data == nil {
+		return nil
+	}
+	m, hash, dated, err := parseMap(path, data, kept.UTC().Truncate(time.Second)) // the copy has the date of the file, see Keep
+	if err != nil {
+		return nil
+	}
+	best, _ = d.mapOf(path, m, hash, dated)
+	return best
 }
 
-// suits is the map if the block has its regions, else nil.
-func (m *mapFile) suits(d *Data) *mapFile {
+// suits tells whether the block has the map's regions.
+func (m *mapFile) suits(d *Data) bool {
 	for _, side := range []*mapSide{&m.clients, &m.resolvers} {
 		for _, order := range side.orders {
 			for _, r := range order {
 				if !slices.Contains(d.regions, m.head.Regions[r]) {
-					return nil
+					return false
 				}
 			}
 		}
 	}
-	return m
+	return true
+}
+
+// warnings tells of what a statement's map is not as it should be.
+func (m *mapFile) warnings(l *config.Latency, ecs *config.ECS, stale error) (ws []config.Warning) {
+	warn := func(format string, args ...any) {
+		ws = append(ws, config.Warning{Pos: l.Pos, Text: fmt.Sprintf(format, args...)})
+	}
+	if stale != nil {
+		warn("the last good content of %s is in use: %v", l.Path, stale)
+	}
+	if m.entries() == 0 {
+		warn("%s has no entry, so it says nothing", l.Path)
+	}
+	if n := m.clients.longerThan(ecs.Max4, ecs.Max6); n > 0 && !ecs.Off {
+		warn("%d of %d client entries in %s are longer than ecs max: for ECS the list of most addresses of the shorter prefix counts", n, m.clients.entries(), l.Path)
+	}
+	return ws
 }
 
 // latencyMap is a map as topologies of one plan take it.
@@ -222,21 +307,18 @@ func (c *compiler) latency(cfg *config.Host) *latencyMap {
 	return m
 }
 
-// tooOld warns once for each place that names a map.
+// tooOld leaves a map out, and warns once for each place that names it.
 func (c *compiler) tooOld(l *config.Latency, file *mapFile) {
-	w := config.Warning{Pos: l.Pos, Text: fmt.Sprintf("the map %s was built %s, more than max_age %s ago: it is left out until there is a newer one",
-		l.Path, file.head.Built.Format(time.RFC3339), l.MaxAge)}
-	for _, other := range c.plan.Warnings {
-		if other == w {
-			return
-		}
-	}
-	c.plan.Warnings = append(c.plan.Warnings, w)
 	c.plan.TooOld[file.path] = true
+	w := config.Warning{Pos: l.Pos, Text: fmt.Sprintf("the map %s was built %s, more than max_age %s ago: it is left out until there is a newer one",
+		l.Path, stamp(file.head.Built), l.MaxAge)}
+	if !slices.Contains(c.plan.Warnings, w) {
+		c.plan.Warnings = append(c.plan.Warnings, w)
+	}
 }
 
 func (s *mapSide) measured(ids []topology.Region, depth int) *topology.Measured {
-	if len(s.prefixes) == 0 {
+	if s.entries() == 0 {
 		return nil
 	}
 	m := &topology.Measured{Networks: s.networks(), Depth: depth}
@@ -252,16 +334,19 @@ func (s *mapSide) measured(ids []topology.Region, depth int) *topology.Measured 
 
 // MapInfo describes a latency map in use.
 type MapInfo struct {
-	Path    string
-	Built   time.Time
-	Entries int
-	TooOld  bool // for a host that names it: it is left out there
+	Path       string
+	Built      time.Time         // when it was built, or the file last changed if it doesn't say
+	RolledBack *latency.Rollback // nil: it was not put back
+	Clients    int               // entries for client subnets
+	Resolvers  int               // and for the addresses that queries come from
+	TooOld     bool              // for a host that names it: it is left out there
 }
 
-// Maps describes the latency maps.
+// Maps describes the latency maps, by path.
 func (p *Plan) Maps() (list []MapInfo) {
-	for path, m := range p.Data.maps {
-		list = append(list, MapInfo{path, m.head.Built, m.entries(), p.TooOld[path]})
+	for _, path := range slices.Sorted(maps.Keys(p.Data.maps)) {
+		m := p.Data.maps[path]
+		list = append(list, MapInfo{path, m.head.Built, m.head.Rollback, m.clients.entries(), m.resolvers.entries(), p.TooOld[path]})
 	}
 	return list
 }

@@ -20,6 +20,9 @@ type Moves struct {
 	Ramp func(h *Host, r steer.Region) float64
 	// Admission is the part, 0..1, that the law admits, by candidate list; nil: all.
 	Admission func(h *Host, r steer.Region) []float64
+	// Full tells whether the law has taken in that all that is alive of a pool is full.
+	// Then the pool gives up nothing for that by itself: the law's admission is for it.
+	Full func(h *Host, r steer.Region) bool
 }
 
 // Lever is where one lever is and what put it there: a place in the Corefile as
@@ -116,6 +119,7 @@ func (p *Plan) levers(h *Host, r steer.Region, s *Settings, m *Moves) steer.Leve
 			l.Why.Ramp = "back from an outage"
 		}
 	}
+	l.Full = m.Full != nil && m.Full(h, r)
 	if m.Admission != nil {
 		if l.Admission = m.Admission(h, r); l.Admission != nil {
 			l.Why.Admission = "capacity"

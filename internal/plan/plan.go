@@ -46,6 +46,9 @@ type Host struct {
 	Index  int      // in Plan.Hosts
 	pools  []int    // by region: index into Config.Pools
 	rules  *ruleSet // where each of Need.Input.Rules is written for this host
+
+	without []string // targets that have no address
+	unknown bool     // so that nobody can say which families there are
 }
 
 // Need is a topology with what it was compiled from. Hosts with the same rules
@@ -73,7 +76,7 @@ func Build(b *config.Block, o Options) (*Plan, error) {
 	if err := prepareChecks(b, o.Root); err != nil {
 		return nil, err
 	}
-	data, err := load(b, o.Root, &o.LastGood)
+	data, err := load(b, o.Root, &o.LastGood, o.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +196,7 @@ func (h *Host) Find(subnet netip.Prefix, transport netip.Addr) (steer.Client, to
 
 // Aliases tells whether the host may answer with a name.
 func (h *Host) Aliases() bool {
-	return h.Config.Shed != nil || slices.ContainsFunc(h.Config.Pools, func(p config.Pool) bool { return p.CName })
+	return h.Config.Shed != nil || h.Named()
 }
 
 // Believes tells whether the client subnet options of a transport address count.
@@ -240,12 +243,17 @@ func (h *Host) First(list int) string {
 // has one of three TTLs.
 func (p *Plan) Signed() int { return 3 * p.MaxSets() }
 
-// MaxSets is how many distinct sets of addresses the hosts may answer, over all
-// names and both families.
+// MaxSets is how many distinct sets of addresses the hosts may answer at a time, over
+// all names and both families. A target counts as 64 addresses of each family, which
+// is the most that it can have.
 func (p *Plan) MaxSets() int {
 	n := 0
 	for _, h := range p.Hosts {
-		n += h.Steer.MaxSets() * len(h.Config.Names)
+		sets := h.Steer.MaxSets()
+		for i := range h.Config.Pools {
+			sets += setsToCome(&h.Config.Pools[i])
+		}
+		n += sets * len(h.Config.Names)
 	}
 	return n
 }

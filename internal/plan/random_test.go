@@ -266,7 +266,7 @@ func TestExplain(t *testing.T) {
 			s := snapshots(p)[i]
 			for range 6 {
 				subnet, transport := randomClient(r)
-				e := p.Explain(h, s, subnet, transport, steer.V4, steer.V6)
+				e := p.Explain(h, s, nil, subnet, transport, steer.V4, steer.V6)
 				by[e.List.By]++
 				if e.List.Exact != nil {
 					by["exact"]++

@@ -149,6 +149,35 @@ func (s *Scheduler) anyBeacon() bool {
 	return false
 }
 
+// AskBeacons probes every beacon once, for people to see, and says which answered,
+// in the order of Options.Beacons. It waits for up to two seconds, or until ctx ends,
+// and judges nothing by it.
+func (s *Scheduler) AskBeacons(ctx context.Context) []bool {
+	ctx, cancel := context.WithTimeout(ctx, beaconTimeout)
+	defer cancel()
+	answers := make(chan int, len(s.opts.Beacons))
+	for i, b := range s.opts.Beacons {
+		go func() {
+			if s.opts.Beacon(ctx, b).Status == Fail {
+				i = -1
+			}
+			answers <- i
+		}()
+	}
+	answered := make([]bool, len(s.opts.Beacons))
+	for range s.opts.Beacons {
+		select {
+		case i := <-answers:
+			if i >= 0 {
+				answered[i] = true
+			}
+		case <-ctx.Done():
+			return answered
+		}
+	}
+	return answered
+}
+
 // connectBeacon passes if a TCP connection opens.
 func connectBeacon(ctx context.Context, t Target) Result {
 	var d net.Dialer

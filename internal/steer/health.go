@@ -15,6 +15,10 @@ type poolState struct {
 	// availability is the part of its clients that the pool takes for its health;
 	// taken is that with the region's dial and ramp.
 	availability, taken threshold
+	// full: all that is alive is full. whole is then the availability as if nothing was,
+	// and otherwise the availability.
+	full  bool
+	whole threshold
 	// counted and healthy are the weights of what is not drained, and of what of
 	// it is alive.
 	counted, healthy uint64
@@ -25,7 +29,7 @@ type poolState struct {
 
 // assess makes the state of a pool for one family and what is true of it.
 func (h *Host) assess(b *batch, p *pool, f Family, states []EndpointState) (ps poolState, known facts) {
-	ps.availability = everybody
+	ps.availability, ps.whole = everybody, everybody
 	ps.written = p.allZero(f, states)
 	alive, left, full := 0, 0, uint64(0)
 	for _, e := range p.byFamily[f] {
@@ -56,6 +60,11 @@ func (h *Host) assess(b *batch, p *pool, f Family, states []EndpointState) (ps p
 	if p.enough(alive, ps.healthy, ps.counted) {
 		known |= usable.of(f)
 		ps.availability = h.availability(ps.healthy, full, ps.counted)
+		ps.full = full > 0 && full == ps.healthy
+		ps.whole = h.availability(ps.healthy, 0, ps.counted)
+		if !ps.full {
+			ps.whole = ps.availability
+		}
 	} else {
 		ps.failed = p.enough(left, ps.counted, ps.counted)
 		worst = Down

@@ -33,7 +33,10 @@ type Levers struct {
 	// Admission is the part of its clients that the capacity law admits, by list
 	// id; nil, or too short, admits all of the lists that it doesn't reach.
 	Admission []float64
-	Why       LeverWhy
+	// Full: the law has taken in that all that is alive of the region is full, and
+	// holds it back by Admission. So it gives up nothing for that by itself.
+	Full bool
+	Why  LeverWhy
 }
 
 // LeverWhy says for the trace who or what set each lever: a place in a file, an
@@ -149,6 +152,9 @@ func (h *Host) pull(s *Snapshot, levers func(Region) Levers) {
 			ps := &s.pools[f][r]
 			ps.taken = ps.availability
 			if s.levers != nil {
+				if s.levers[r].Full {
+					ps.taken = ps.whole
+				}
 				ps.taken = ps.taken.times(thresholdOf(s.levers[r].Dial)).times(thresholdOf(s.levers[r].Ramp))
 			}
 			if s.has(Region(r), usable.of(f)) && (ps.taken != everybody || !whole) {
@@ -167,7 +173,7 @@ func (h *Host) collect(s *Snapshot, levers func(Region) Levers) {
 	moved := false
 	for r := range all {
 		l := levers(Region(r)).clean()
-		moved = moved || l.Dial < 1 || l.Ramp < 1 || l.Shared || l.Trickle > 0 || l.Admission != nil
+		moved = moved || l.Dial < 1 || l.Ramp < 1 || l.Shared || l.Trickle > 0 || l.Admission != nil || l.Full
 		all[r] = l
 	}
 	if !moved {

@@ -26,6 +26,7 @@ type RegionState struct {
 	// would be usable if those that are down were up.
 	Drained, Failed bool
 	Empty           bool // it has no endpoint of the family
+	Full            bool // it is usable, and all that is alive is full
 }
 
 // Why says in a few words why a region is not usable; empty: it is.
@@ -60,7 +61,10 @@ func (s *Snapshot) Region(r Region, f Family) RegionState {
 		st.Healthy = float64(p.healthy) / float64(p.counted)
 	}
 	if st.Usable {
-		st.Availability = p.availability.part()
+		st.Availability, st.Full = p.availability.part(), p.full
+		if l.Full {
+			st.Availability = p.whole.part()
+		}
 	}
 	return st
 }

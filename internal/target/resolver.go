@@ -179,25 +179,16 @@ func (r *Resolver) add(key, name string, servers []netip.AddrPort) *Target {
 
 // known is what is known of a name that is asked for the first time.
 func (r *Resolver) known(key, name string) *State {
-	s := &State{}
-	if saved, ok := r.saved[key]; ok {
-		s.V4, s.V6 = saved.V4, saved.V6
-	} else {
+	saved, ok := r.saved[key]
+	if !ok {
 		for _, other := range slices.Sorted(maps.Keys(r.targets)) {
 			if t := r.targets[other]; t.name == name {
-				s.V4, s.V6 = t.State().V4, t.State().V6
+				saved = Saved{t.State().V4, t.State().V6}
 				break
 			}
 		}
 	}
-	now := r.opts.Now()
-	for _, f := range []*Family{&s.V4, &s.V6} {
-		f.Failing = true
-		if f.At.After(now) {
-			f.At = now // a clock that was set back must not keep addresses for ever
-		}
-	}
-	return s
+	return saved.state(r.opts.Now())
 }
 
 // release takes one user off a target, and the target away with the last.

@@ -43,6 +43,32 @@ func (r *Resolver) Saved() map[string]Saved {
 	return all
 }
 
+// Lookup gives what is saved of a target with these servers, as a Resolver would that
+// starts with it and has asked nobody yet; nil: nothing.
+func Lookup(all map[string]Saved, servers []string, name string, now time.Time) *State {
+	addrs, err := parseServers(servers)
+	if err != nil {
+		return nil
+	}
+	saved, ok := all[keyOf(name, addrs)]
+	if !ok {
+		return nil
+	}
+	return saved.state(now)
+}
+
+// state is what a saved target is at a start.
+func (s Saved) state(now time.Time) *State {
+	st := &State{V4: s.V4, V6: s.V6}
+	for _, f := range []*Family{&st.V4, &st.V6} {
+		f.Failing = true
+		if f.At.After(now) {
+			f.At = now // a clock that was set back must not keep addresses for ever
+		}
+	}
+	return st
+}
+
 // storedLine is a line of what Encode writes.
 type storedLine struct {
 	Key string `json:"key"`

@@ -1,0 +1,176 @@
+package gslb
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/capacity"
+	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/plan"
+	"github.com/seed-945f90c5/gslb/internal/steer"
+)
+
+// sinks are what the law moves demand between: regions by name, over all blocks, and
+// pools with a capacity of their own.
+type sinks struct {
+	list  []capacity.Sink
+	index map[string]int
+	sums  []sinkSum
+}
+
+// sinkSum adds up what the pools of a sink are like, by the resolutions of their
+// hosts.
+type sinkSum struct {
+	weight, dial  float64
+	counted       float64 // weight of those that are not drained
+	health, alive float64 // of those; alive is as if what is full were not
+	pools         int
+	drained, soak int
+	usable, full  int
+	levers        *config.Levers
+}
+
+// elsewhere is the sink for what is shed to a name: it takes everything. No region has
+// such a name.
+const elsewhere = "(shed)"
+
+// at is the index of a sink; a new one has these levers.
+func (s *sinks) at(name string, levers *config.Levers) int {
+	i, ok := s.index[name]
+	if !ok {
+		i = len(s.list)
+		s.index[name] = i
+		s.list = append(s.list, capacity.Sink{Name: name})
+		s.sums = append(s.sums, sinkSum{})
+	}
+	if s.sums[i].levers == nil || s.sums[i].levers.Capacity == nil {
+		s.sums[i].levers = levers
+	}
+	return i
+}
+
+// pools adds up the state of the sinks that a host has pools in; at gives their
+// indexes by region.
+func (s *sinks) pools(p *plan.Plan, h *plan.Host, snapshot *steer.Snapshot, weight float64) (at []int) {
+	f := family(h)
+	at = make([]int, len(p.Block.Regions))
+	for r := range p.Block.Regions {
+		region := &p.Block.Regions[r]
+		pool := h.Pool(steer.Region(r))
+		if pool == nil {
+			continue
+		}
+		i := s.at(sinkName(h, pool), leversOfSink(region, pool))
+		at[r] = i
+		st := snapshot.Region(steer.Region(r), f)
+		sum := &s.sums[i]
+		sum.weight += weight
+		sum.pools++
+		sum.dial += weight * st.Dial * st.Ramp
+		if st.Shared {
+			sum.soak++
+		}
+		if st.Drained {
+			sum.drained++
+			continue
+		}
+		sum.counted += weight
+		if !st.Usable {
+			continue
+		}
+		sum.usable++
+		sum.health += weight * st.Availability
+		sum.alive += weight * snapshot.Alive(steer.Region(r), f)
+		if st.Full {
+			sum.full++
+		}
+	}
+	return at
+}
+
+// sinkName names what a pool's clients load: its region, or itself if it has a
+// capacity of its own.
+func sinkName(h *plan.Host, pool *config.Pool) string {
+	if pool.Levers.Capacity != nil {
+		return h.Config.Names[0] + " " + pool.Region
+	}
+	return pool.Region
+}
+
+func leversOfSink(region *config.Region, pool *config.Pool) *config.Levers {
+	if pool.Levers.Capacity != nil {
+		return &pool.Levers
+	}
+	return &region.Levers
+}
+
+// complete works out what every sink is.
+//
+// A sink with a capacity is full when all of its pools are, in which all that is alive
+// says so. The law then lets it keep nine tenths of what it has, again and again,
+// which stands for the half that steer would have it give up (see plan.Moves.Full). Where
+// only a part is full, or no capacity is known, that half stays.
+func (s *sinks) complete(signals *signals, now time.Time) {
+	for i := range s.list {
+		sink, sum := &s.list[i], &s.sums[i]
+		sink.Health, sink.Dial = 1, 1
+		c := sum.levers.Capacity
+		sink.Full = c != nil && sum.usable > 0 && sum.full == sum.usable
+		if sum.weight > 0 {
+			sink.Dial = sum.dial / sum.weight
+		}
+		switch {
+		case sum.counted > 0 && sink.Full:
+			sink.Health = sum.alive / sum.counted
+		case sum.counted > 0:
+			sink.Health = sum.health / sum.counted
+		}
+		sink.Drained = sum.pools > 0 && sum.drained == sum.pools
+		sink.Soak = sum.pools > 0 && sum.soak == sum.pools
+		if c != nil {
+			sink.Capacity, sink.Target, sink.Growth = c.Value, c.Target/100, c.Growth/100
+			if c.Score {
+				sink.Capacity = 1
+			}
+			sink.Signal = signals.read(sink.Name, c.Score, now)
+		}
+	}
+}
+
+// family is the one that stands for a host in the law, as clients of both families
+// move alike.
+func family(h *plan.Host) steer.Family {
+	if h.Steer.Offers(steer.V4) {
+		return steer.V4
+	}
+	return steer.V6
+}
+
+// allLocated tells whether the places of all regions that pools are in are known: only then
+// are costs distances, for they must be of one unit everywhere.
+func allLocated(views []view) bool {
+	return !slices.ContainsFunc(views, func(v view) bool {
+		return slices.ContainsFunc(v.plan.Hosts, func(h *plan.Host) bool {
+			for r := range h.Need.Input.Regions {
+				if region := &h.Need.Input.Regions[r]; region.Pooled && !region.Located {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
+// costs are how far each candidate is from the first, in kilometres.
+func costs(h *plan.Host, regions []steer.Region) []float64 {
+	first := &h.Need.Input.Regions[regions[0]]
+	var list []float64
+	for i, r := range regions {
+		to := &h.Need.Input.Regions[r]
+		list = append(list, float64(plan.Kilometres(first.Lat, first.Lon, to.Lat, to.Lon)))
+		if i > 0 { // an order that is not by distance was written: it holds
+			list[i] = max(list[i], list[i-1]+1)
+		}
+	}
+	return list
+}

@@ -102,6 +102,14 @@ func halving(dt, half time.Duration) float64 {
 	return math.Exp2(-max(0, dt.Seconds()) / half.Seconds())
 }
 
+// take empties a counter. Most are empty, and a look is cheaper.
+func take(counter *atomic.Uint32) float64 {
+	if counter.Load() == 0 {
+		return 0
+	}
+	return float64(counter.Swap(0))
+}
+
 // settle takes what was counted since the last time into the means.
 func (d *demand) settle(now time.Time) {
 	keep, keepSlots := 1.0, 1.0
@@ -118,7 +126,7 @@ func (d *demand) settle(now time.Time) {
 		}
 		h.singles *= keepSlots * keepSlots
 		for j := range h.resolvers {
-			n := float64(h.resolvers[j].Swap(0))
+			n := take(&h.resolvers[j])
 			h.slots[j] = faded(keepSlots*h.slots[j]) + n
 			h.singles += n
 		}
@@ -138,7 +146,7 @@ func (h *hostDemand) settleCells(keep float64) {
 	clear(h.lists)
 	clear(h.served)
 	for j := range h.counts {
-		h.cells[j] = faded(keep*h.cells[j]) + float64(h.counts[j].Swap(0))
+		h.cells[j] = faded(keep*h.cells[j]) + take(&h.counts[j])
 		h.lists[j/h.regions] += h.cells[j]
 		h.served[j%h.regions] += h.cells[j]
 	}
@@ -146,10 +154,10 @@ func (h *hostDemand) settleCells(keep float64) {
 
 func (h *hostDemand) settleCoarse(keep float64) {
 	for j := range h.lists {
-		h.lists[j] = faded(keep*h.lists[j]) + float64(h.counts[j].Swap(0))
+		h.lists[j] = faded(keep*h.lists[j]) + take(&h.counts[j])
 	}
 	for r := range h.served {
-		h.served[r] = faded(keep*h.served[r]) + float64(h.counts[len(h.lists)+r].Swap(0))
+		h.served[r] = faded(keep*h.served[r]) + take(&h.counts[len(h.lists)+r])
 	}
 }
 

@@ -75,6 +75,31 @@ func (s *steering) step(now time.Time) {
 	s.keep(h, h.judge())
 }
 
+// stepAside runs the law once, if that is due, without the registry's lock for what takes
+// long. If meanwhile something else was stepped over or put into service, what it comes to
+// is dropped, and the next turn tries again.
+func (s *steering) stepAside(now time.Time) (stepped bool) {
+	s.registry.mu.Lock()
+	if !s.law.due(now) {
+		s.registry.mu.Unlock()
+		return false
+	}
+	h := s.hear(now)
+	s.registry.mu.Unlock()
+
+	v := h.judge()
+
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	same := func(a, b view) bool { return a.g == b.g && a.plan == b.plan && a.demand == b.demand }
+	if h.state != s.law.state || !slices.EqualFunc(h.views, s.registry.views(), same) {
+		s.law.next = now
+		return false
+	}
+	s.keep(h, v)
+	return true
+}
+
 // hear gathers what a step looks at.
 func (s *steering) hear(now time.Time) *hearing {
 	views := s.registry.views()

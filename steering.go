@@ -60,8 +60,9 @@ func (s *steering) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
+			stepped := s.stepAside(now)
 			s.registry.mu.Lock()
-			s.turn(now)
+			s.turn(now, stepped)
 			save, keep := s.targetsToSave(now), s.registry.toKeep(now)
 			saveLaw := s.law.memory.pending(&s.law, now)
 			s.registry.mu.Unlock()
@@ -74,11 +75,9 @@ func (s *steering) run(ctx context.Context) {
 	}
 }
 
-// turn does what is due.
-func (s *steering) turn(now time.Time) {
-	stepped := s.law.due(now)
+// turn does what is due; stepped says that the law has just made a step.
+func (s *steering) turn(now time.Time, stepped bool) {
 	if stepped {
-		s.step(now)
 		s.warnShares()
 	}
 	for _, g := range s.registry.instances() {

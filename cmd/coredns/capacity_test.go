@@ -230,8 +230,10 @@ func follow(t *testing.T, what string, backends []*busy, listen string, holds fu
 // eventuallyOr is eventually that says how far it has come.
 func eventuallyOr(t *testing.T, what string, state func() string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	began := time.Now()
+	for end := began.Add(deadline); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if is() {
+			t.Logf("%s after %s: %s", what, time.Since(began).Round(time.Second/10), state())
 			return
 		}
 	}
@@ -243,9 +245,11 @@ func eventuallyOr(t *testing.T, what string, state func() string, is func() bool
 func TestCapacityEndToEnd(t *testing.T) {
 	t.Parallel()
 	backends, c, listen := crowded(t, true, [3]int{80, 60, 50})
-	follow(t, "all stays where it belongs", backends, listen, func(l []float64) bool { return l[0] == 800 && l[1] == 600 && l[2] == 500 })
-	c.factor.Store(140) // 1120 at a, which has 1000 and is to have 900
-	follow(t, "a spills", backends, listen, func(l []float64) bool { return l[0] <= 950 && l[1] >= 750 })
+	eventually(t, "all are where they belong", func() bool {
+		return backends[0].weight.Load() == 800 && backends[1].weight.Load() == 600 && backends[2].weight.Load() == 500
+	})
+	c.factor.Store(130) // 1040 at a, which has 1000 and is to have 900
+	follow(t, "a spills", backends, listen, func(l []float64) bool { return l[0] <= 950 && l[1] >= 690 })
 	c.factor.Store(80)
 	follow(t, "a takes back", backends, listen, func(l []float64) bool { return l[0] == 640 && l[1] == 600 && l[2] == 500 })
 

@@ -238,7 +238,7 @@ func levers(drain, dial, share, trickle *control.Setting) string {
 func endpoints(all []control.EndpointStatus) string {
 	up, rest := 0, ""
 	for _, e := range all {
-		if e.State == "up" && e.From == "" {
+		if e.State == "up" && !strings.Contains(e.From, "override ") { // its checks say so, or the Corefile
 			up++
 			continue
 		}

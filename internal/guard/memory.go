@@ -57,9 +57,13 @@ type hostMemory struct {
 	Flows   int      `json:"flows"`   // index into Memory.Flows
 }
 
-// maxSamples is how many blocks of a group are kept: a part of a half of all is then
-// known to two hundredths, as a rule.
-const maxSamples = 2048
+// Blocks of a group that are kept: a part of a half of all is then known to two hundredths,
+// as a rule, and where hosts have many topologies to six.
+const (
+	mostBlocks  = 2048
+	leastBlocks = 256
+	allBlocks   = 1 << 16 // of a group in all topologies
+)
 
 // Remember makes the memory of a plan. Hosts with a target that was never resolved
 // are left out.
@@ -77,7 +81,7 @@ func Remember(p *plan.Plan) *Memory {
 		if !ok {
 			i = len(m.Samples)
 			index[h.Need] = i
-			m.Samples = append(m.Samples, samples(h, p.Block.ECS.Off))
+			m.Samples = append(m.Samples, samples(h, p.Block.ECS.Off, min(max(allBlocks/len(p.Needs), leastBlocks), mostBlocks)))
 		}
 		t := tableOf(h, m.Samples[i])
 		key, _ := json.Marshal(t) // it can't fail: these are numbers
@@ -92,8 +96,8 @@ func Remember(p *plan.Plan) *Memory {
 	return m
 }
 
-// samples takes every n-th block of each group.
-func samples(h *plan.Host, off bool) (list []sample) {
+// samples takes every n-th block of each group, at most so many.
+func samples(h *plan.Host, off bool, most int) (list []sample) {
 	for view := range 2 {
 		if view == subnets && off {
 			continue
@@ -107,7 +111,7 @@ func samples(h *plan.Host, off bool) (list []sample) {
 		}
 		for f := range all {
 			s := sample{Group: 2*view + f}
-			every := (len(all[f]) + maxSamples - 1) / maxSamples
+			every := (len(all[f]) + most - 1) / most
 			for i := 0; i < len(all[f]); i += max(every, 1) {
 				s.Blocks, s.Lists = append(s.Blocks, all[f][i]), append(s.Lists, locate(h, s.Group, all[f][i]))
 			}

@@ -24,7 +24,7 @@ const memoryVersion = 2
 // Limits of the file, in bytes: as it is, and unpacked.
 const (
 	maxPacked   = 16 << 20
-	maxUnpacked = 128 << 20
+	maxUnpacked = 32 << 20
 )
 
 // memories is what the file holds.

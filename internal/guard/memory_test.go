@@ -61,7 +61,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A memory of half a million blocks is small, as hosts that decide alike share it.
+// A memory of the whole world is small, as hosts that decide alike share it.
 func TestMemoryIsSmall(t *testing.T) {
 	dir := t.TempDir()
 	if err := SaveMemories(dir, []*Memory{Remember(build(t, big("")))}); err != nil {
@@ -119,7 +119,7 @@ func TestBadMemory(t *testing.T) {
 		"no list":                  {edit(`"l":0`, `"l":77`), "block 0 is damaged"},
 		"no use":                   {edit(`"use":[0`, `"use":[-5`), "block 0 is damaged"},
 		"no block":                 {edit(`"blocks":[{`, `"blocks":[null,{`), "block 0 is damaged"},
-		"huge when it is unpacked": {pack(t, strings.Repeat(" ", maxUnpacked+1)), "more than 134217728 bytes"},
+		"huge when it is unpacked": {pack(t, strings.Repeat(" ", maxUnpacked+1)), "more than 33554432 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -88,7 +88,7 @@ func reordered(l plan.CandidateList, e *measuredEntry) (plan.CandidateList, bool
 func TestLatencyModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	decided := make(map[string]int)
-	for valid, tries := 0, 0; valid < 100; tries++ {
+	for valid, tries := 0, 0; valid < 50; tries++ {
 		if tries > 20000 {
 			t.Fatal("too few blocks are valid")
 		}

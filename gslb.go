@@ -113,7 +113,9 @@ func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 
 // steered answers A and AAAA of a host.
 func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *state, host *plan.Host) (int, error) {
-	client, by, d := g.decide(q, s, host, familyOf(q.qtype), nil)
+	var client steer.Client
+	var d steer.Decision
+	by := g.decide(q, s, host, familyOf(q.qtype), nil, &client, &d)
 	s.demand.count(host.Index, &client, d.Region)
 	g.observe(ctx, q, host, &client, by, &d)
 	switch d.Outcome {
@@ -133,19 +135,21 @@ func familyOf(qtype uint16) steer.Family {
 	return steer.V4
 }
 
-// decide makes the decision for a query, and tells what gave its candidate list.
-func (g *GSLB) decide(q *query, s *state, host *plan.Host, family steer.Family, tr *steer.Trace) (steer.Client, topology.Kind, steer.Decision) {
+// decide makes the decision for a query, and tells what gave its candidate list. It fills
+// in the client and the decision: the server has a goroutine for each query, whose small
+// stack has to be copied to a larger one once this gets too deep.
+func (g *GSLB) decide(q *query, s *state, host *plan.Host, family steer.Family, tr *steer.Trace, client *steer.Client, d *steer.Decision) topology.Kind {
 	var subnet netip.Prefix
 	believed := q.subnet.present && s.plan.Believes(q.transport)
 	if believed {
 		subnet = q.subnet.prefix
 	}
-	client, by := host.Find(subnet, q.transport)
-	d := host.Steer.Decide(s.snapshots[host.Index], &client, family, tr)
+	by := host.Place(client, subnet, q.transport)
+	*d = host.Steer.Decide(s.snapshots[host.Index], client, family, tr)
 	if !believed {
 		d.Scope = 0
 	}
-	return client, by, d
+	return by
 }
 
 // aliased answers what else is asked of a host that may answer with a name: for whom
@@ -157,7 +161,9 @@ func (g *GSLB) aliased(ctx context.Context, w dns.ResponseWriter, q *query, s *s
 	if host.Config.Spread == config.Balanced {
 		trace = new(steer.Trace)
 	}
-	_, _, d := g.decide(q, s, host, family(host), trace)
+	var client steer.Client
+	var d steer.Decision
+	g.decide(q, s, host, family(host), trace, &client, &d)
 	switch {
 	case d.Answer != nil && d.Answer.Name != "":
 		return g.write(w, g.answer(q, &d))

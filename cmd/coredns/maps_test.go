@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,6 +122,9 @@ func TestMaps(t *testing.T) {
 	}
 	write("half.mmdb", newer)
 	expect("what was put back, and a whole one", "1 1 1 2 1")
+	for _, file := range []string{"good.mmdb", "half.mmdb"} {
+		eventually(t, "a copy of "+file, func() bool { return copied(t, filepath.Join(dir, "state"), filepath.Join(dir, file)) })
+	}
 
 	write("good.mmdb", newer[len(newer)/2:])
 	write("half.mmdb", encoded(t, measuredMap(now.Add(-2*time.Hour), "eu")))
@@ -140,4 +144,21 @@ func TestMaps(t *testing.T) {
 		expect("a start with bad maps", "1 1 1 2 1")
 		told("the last good content of good.mmdb is in use", "the last good content of half.mmdb is in use: "+filepath.Join(dir, "half.mmdb")+": this map was built")
 	}
+}
+
+// copied tells whether a state directory has a copy of a file.
+func copied(t *testing.T, state, file string) bool {
+	t.Helper()
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies, err := filepath.Glob(filepath.Join(state, "data-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(copies, func(name string) bool {
+		data, err := os.ReadFile(name)
+		return err == nil && bytes.Equal(data, want)
+	})
 }

@@ -180,9 +180,15 @@ func (h *Host) Locate(subnet netip.Prefix, transport netip.Addr) steer.Client {
 }
 
 // Find is Locate, and tells what gave the client its candidate list.
-func (h *Host) Find(subnet netip.Prefix, transport netip.Addr) (steer.Client, topology.Kind) {
+func (h *Host) Find(subnet netip.Prefix, transport netip.Addr) (c steer.Client, by topology.Kind) {
+	by = h.Place(&c, subnet, transport)
+	return c, by
+}
+
+// Place is Find, and fills in the client.
+func (h *Host) Place(s *steer.Client, subnet netip.Prefix, transport netip.Addr) topology.Kind {
 	c := h.Need.Topology.Locate(subnet, transport)
-	s := steer.Client{
+	*s = steer.Client{
 		Addr: c.Addr, Bits: c.Bits, Transport: topology.Unembed(transport), List: c.List, Block: c.Match.Bits,
 	}
 	switch {
@@ -191,7 +197,7 @@ func (h *Host) Find(subnet netip.Prefix, transport netip.Addr) (steer.Client, to
 	case c.Special > 0:
 		s.Fixed, s.Block, s.ScopeBase = true, c.Special, c.Base
 	}
-	return s, c.Decided
+	return c.Decided
 }
 
 // Aliases tells whether the host may answer with a name.

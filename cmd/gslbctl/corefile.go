@@ -129,6 +129,22 @@ func keysOf(words []string) (keys []key, err error) {
 	return append(keys, more...), nil
 }
 
+// parse reads the words of the block's gslb alone; nil: it has none.
+func (s *serverBlock) parse() (*config.Block, error) {
+	if len(s.tokens) == 0 {
+		return nil, nil
+	}
+	zones := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		zones[i] = k.zone
+	}
+	b, err := config.Parse(zones, s.tokens)
+	if err != nil {
+		return nil, plugin.Error("gslb", err)
+	}
+	return b, nil
+}
+
 // build makes the plan of the block's gslb, held to the other plugins of the
 // block, by the steps of the server.
 func (s *serverBlock) build() (*plan.Plan, error) {

@@ -7,11 +7,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/coredns/coredns/plugin"
 
 	health "github.com/seed-945f90c5/gslb/internal/check"
 	"github.com/seed-945f90c5/gslb/internal/config"
@@ -30,7 +29,7 @@ resolver raises it to 300s, and 5% that hold on for 1800s. What is left of TIME 
 evenly; with fixed they all stay until TIME after the outage began. "ttl" is the TTL:
 
     gslbctl failover -conf Corefile -rate 40000 api.example.com
-    gslbctl failover -interval 10s -fall 3 -publish 10s -ttl 60 -rate 40000 -horizon 340s
+    gslbctl failover -interval 10s -fall 3 -publish 10s -phase=false -ttl 60 -rate 40000 -horizon 340s
     gslbctl failover -population mobile:40%:600s:fixed -population rest:60%:ttl -svg out.svg
 
 Flags may stand anywhere:
@@ -48,7 +47,8 @@ type failoverRequest struct {
 	caches      float64
 	price       float64
 	regions     int
-	from        string // where interval, fall and TTL are from
+	at          []float64 // times of the curve, in seconds; none: ten steps and where it bends
+	from        string    // where interval, fall and TTL are from
 	checksFound bool
 }
 
@@ -80,6 +80,7 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 	flags.Float64Var(&r.caches, "caches", 0, "resolver caches that ask for the name: gives the query rate that the TTL implies")
 	flags.Float64Var(&r.price, "price", 0, "price of a million queries")
 	flags.IntVar(&r.regions, "regions", 0, "equal regions: gives the headroom that the loss of one takes")
+	at := flags.String("at", "", "tell the curve at these `seconds`, such as 0,40,100")
 	svg := flags.String("svg", "", "draw the curve into this `file`")
 	asJSON := flags.Bool("json", false, "write JSON")
 	rest, code := parseFlags(flags, args)
@@ -89,7 +90,15 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 	set := make(map[string]bool)
 	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	r.ttl = time.Duration(*ttl * float64(time.Second))
-	if err := r.read(*conf, rest, set, *stragglers); err != nil {
+	if err := r.read(*conf, rest, *stragglers); err != nil {
+		return misuse(flags, "%v", err)
+	}
+	if len(rest) == 1 {
+		if err := r.host(*conf, nameOf(rest[0]), set); err != nil {
+			return fail(stderr, err)
+		}
+	}
+	if err := r.complete(*at); err != nil {
 		return misuse(flags, "%v", err)
 	}
 	result := r.result()
@@ -111,7 +120,7 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 }
 
 // read completes the request from the arguments and a Corefile.
-func (r *failoverRequest) read(conf string, rest []string, set map[string]bool, stragglers string) (err error) {
+func (r *failoverRequest) read(conf string, rest []string, stragglers string) (err error) {
 	switch {
 	case len(rest) > 1:
 		return fmt.Errorf("unexpected %q: expected at most one NAME", rest[1])
@@ -129,18 +138,28 @@ func (r *failoverRequest) read(conf string, rest []string, set map[string]bool, 
 	if r.stragglers, err = share(stragglers); err != nil {
 		return fmt.Errorf("-stragglers %v", err)
 	}
-	if len(rest) == 1 {
-		if err := r.host(conf, nameOf(rest[0]), set); err != nil {
-			return err
-		}
-	}
+	return nil
+}
+
+// complete works out the populations, and reads the times that are asked for.
+func (r *failoverRequest) complete(at string) (err error) {
 	if r.model.Populations, err = r.populations(r.ttl); err != nil {
 		return err
+	}
+	for _, word := range strings.FieldsFunc(at, func(c rune) bool { return c == ',' }) {
+		t, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(t >= 0 && t <= 1e7) || len(r.at) == maxTimes {
+			return fmt.Errorf("-at %s: expected up to %d times in seconds, such as 0,40,100", at, maxTimes)
+		}
+		r.at = append(r.at, t)
 	}
 	return r.model.Check()
 }
 
-// host reads interval, fall and TTL of a host.
+// maxTimes is how many times of a curve may be asked for.
+const maxTimes = 1000
+
+// host reads interval, fall and TTL of a host. Data files need not be there.
 func (r *failoverRequest) host(conf, name string, set map[string]bool) error {
 	blocks, err := readCorefile(conf)
 	if err != nil {
@@ -148,38 +167,46 @@ func (r *failoverRequest) host(conf, name string, set map[string]bool) error {
 	}
 	var names []string
 	for i := range blocks {
-		s := &blocks[i]
-		if len(s.tokens) == 0 {
-			continue
-		}
-		p, err := s.build()
+		b, err := blocks[i].parse()
 		if err != nil {
 			return err
 		}
-		for _, h := range p.Hosts {
-			names = append(names, h.Config.Names...)
+		if b == nil {
+			continue
 		}
-		zone := plugin.Zones(p.Block.Zones).Matches(name)
-		if h, _ := p.Find(zone, name); zone != "" && h != nil {
-			r.from = h.Config.Pos.String()
-			r.use(p.Block, h.Config, set)
-			return nil
+		for j := range b.Hosts {
+			h := &b.Hosts[j]
+			names = append(names, h.Names...)
+			if slices.ContainsFunc(h.Names, func(n string) bool { return covers(n, name) }) {
+				r.from = h.Pos.String()
+				r.use(b, h, set)
+				return nil
+			}
 		}
 	}
 	return fmt.Errorf("%s: no host %s%s", conf, name, config.DidYouMean(name, names))
 }
 
-// use takes the slowest check of a host: a region is gone when its last endpoint is.
+// covers tells whether a host's name, which may be a wildcard, is or covers a name.
+func covers(owner, name string) bool {
+	under, wild := strings.CutPrefix(owner, "*")
+	return owner == name || wild && strings.HasSuffix(name, under) && name != under[1:]
+}
+
+// use takes the checks of a host: a pool is down as soon as one of its checks says
+// so, and of all pools the one that takes longest counts.
 func (r *failoverRequest) use(b *config.Block, h *config.Host, set map[string]bool) {
 	var slowest *health.Check
 	for _, pool := range h.Pools {
+		var fastest *health.Check
 		for i := range b.Checks {
 			c := &b.Checks[i].Check
-			for _, name := range pool.Checks {
-				if name == c.Name && (slowest == nil || detection(c) > detection(slowest)) {
-					slowest = c
-				}
+			if slices.Contains(pool.Checks, c.Name) && (fastest == nil || detection(c) < detection(fastest)) {
+				fastest = c
 			}
+		}
+		if fastest != nil && (slowest == nil || detection(fastest) > detection(slowest)) {
+			slowest = fastest
 		}
 	}
 	if slowest != nil {

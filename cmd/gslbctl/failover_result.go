@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/failover"
@@ -15,6 +17,7 @@ type failoverResult struct {
 	NoChecks    bool                  `json:"no_checks,omitempty"`
 	Interval    float64               `json:"interval_seconds"`
 	Fall        int                   `json:"fall"`
+	Detection   float64               `json:"detection_seconds,omitempty"` // replaces interval and fall
 	TTL         float64               `json:"ttl_seconds"`
 	Publish     float64               `json:"publish_seconds"`
 	Horizon     float64               `json:"horizon_seconds,omitempty"`
@@ -83,18 +86,41 @@ func (r *failoverRequest) alternativesOf() []failoverAlternative {
 	}, 0})
 }
 
+// times are those that the curve is told at: what was asked for, else ten even steps
+// and where it bends.
+func (r *failoverRequest) times(until float64) []float64 {
+	if len(r.at) > 0 {
+		return r.at
+	}
+	var times []float64
+	for i := range 11 {
+		times = append(times, math.Round(until*float64(i)/10))
+	}
+	start := r.model.Start()
+	times = append(times, start)
+	for _, p := range r.model.Populations {
+		end := start + p.Keep.Seconds()
+		if p.Fixed {
+			end = p.Keep.Seconds()
+		}
+		times = append(times, end)
+	}
+	times = slices.DeleteFunc(times, func(t float64) bool { return t > until })
+	slices.Sort(times)
+	return slices.Compact(times)
+}
+
 func (r *failoverRequest) result() *failoverResult {
 	m := &r.model
 	out := &failoverResult{
-		From: r.from, NoChecks: r.from != "" && !r.checksFound, Interval: m.Interval.Seconds(), Fall: m.Fall, TTL: r.ttl.Seconds(),
+		From: r.from, NoChecks: r.from != "" && !r.checksFound, Interval: m.Interval.Seconds(), Fall: m.Fall, Detection: m.Detection.Seconds(), TTL: r.ttl.Seconds(),
 		Publish: m.Publish.Seconds(), Horizon: m.Horizon.Seconds(), Rate: m.Rate, Populations: m.Populations, FirstNew: m.Start(),
 	}
 	until := m.Moved()
 	if m.Horizon > 0 {
 		until = m.Horizon.Seconds()
 	}
-	for i := range 11 {
-		t := math.Round(until * float64(i) / 10)
+	for _, t := range r.times(until) {
 		out.Curve = append(out.Curve, curvePoint{t, m.Left(t)})
 	}
 	spread := m.Spread(r.ttl, r.stragglers, r.straggler)
@@ -123,18 +149,22 @@ func (r *failoverRequest) result() *failoverResult {
 
 // print writes the result for a person.
 func (f *failoverResult) print(w io.Writer) {
+	detected := fmt.Sprintf("interval %gs, fall %d", f.Interval, f.Fall)
+	if f.Detection > 0 {
+		detected = fmt.Sprintf("detection %gs", f.Detection)
+	}
 	if f.From != "" {
-		fmt.Fprintf(w, "Host at %s: interval %gs, fall %d, TTL %gs\n", f.From, f.Interval, f.Fall, f.TTL)
+		fmt.Fprintf(w, "Host at %s: %s, TTL %gs\n", f.From, detected, f.TTL)
 	} else {
-		fmt.Fprintf(w, "Interval %gs, fall %d, TTL %gs\n", f.Interval, f.Fall, f.TTL)
+		fmt.Fprintf(w, "%s%s, TTL %gs\n", strings.ToUpper(detected[:1]), detected[1:], f.TTL)
 	}
 	if f.NoChecks {
 		fmt.Fprintln(w, "This host has no health check: nothing detects an outage. Interval and fall are those of the flags.")
 	}
-	fmt.Fprintf(w, "The first new answer is out after %.0fs.\n\n", f.FirstNew)
+	fmt.Fprintf(w, "The first new answer is out after %gs.\n\n", math.Round(10*f.FirstNew)/10)
 	fmt.Fprintln(w, "Clients that still go to the failed region:")
 	for _, p := range f.Curve {
-		fmt.Fprintf(w, "  %6.0fs  %5.1f%%  %s\n", p.At, 100*p.Left, bar(p.Left))
+		fmt.Fprintf(w, "  %6gs  %5.1f%%  %s\n", math.Round(10*p.At)/10, 100*p.Left, bar(p.Left))
 	}
 	fmt.Fprintln(w, "\nTime until a client has moved, if it honours the TTL, with stragglers:")
 	for _, p := range f.Percentiles {

@@ -57,6 +57,9 @@ func TestFailoverWorksOutAnOutage(t *testing.T) {
 	if int(r.Queries) != 3333 || r.Headroom != 0.5 || int(r.Cost) != 3456 {
 		t.Errorf("queries %g, cost %g, headroom %g", r.Queries, r.Cost, r.Headroom)
 	}
+	if at := failoverJSON(t, "-detection", "40s", "-phase=false", "-ttl", "60", "-at", "0,70,100,340").Curve; len(at) != 4 || at[1].Left < 0.5849 || at[1].Left > 0.5851 || at[2].At != 100 {
+		t.Errorf("the curve at times asked for: %+v", at)
+	}
 	if last := r.Curve[len(r.Curve)-1]; last.At != 340 || last.Left > 0.0501 || last.Left < 0.0499 {
 		t.Errorf("the curve ends with %+v", last)
 	}
@@ -80,14 +83,31 @@ func TestFailoverReadsTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := failoverJSON(t, "-conf", conf, "api.example.com")
-	if r.Interval != 20 || r.Fall != 4 || r.TTL != 45 || r.From != conf+":14" || r.NoChecks {
+	if r.Interval != 5 || r.Fall != 2 || r.TTL != 45 || r.From != conf+":14" || r.NoChecks {
 		t.Errorf("got interval %g, fall %d, TTL %g of %s", r.Interval, r.Fall, r.TTL, r.From)
 	}
-	if r := failoverJSON(t, "-conf", conf, "-interval", "2s", "-ttl", "7", "api.example.com"); r.Interval != 2 || r.Fall != 4 || r.TTL != 7 {
+	if r := failoverJSON(t, "-conf", conf, "-interval", "2s", "-ttl", "7", "api.example.com"); r.Interval != 2 || r.Fall != 2 || r.TTL != 7 {
 		t.Errorf("flags don't win: interval %g, fall %d, TTL %g", r.Interval, r.Fall, r.TTL)
 	}
 	if r := failoverJSON(t, "-conf", conf, "plain.example.com"); !r.NoChecks || r.Interval != 10 {
 		t.Errorf("a host without checks: %+v", r)
+	}
+}
+
+// TestFailoverNeedsNoData reads a host whose map isn't there, and tells of one that
+// isn't.
+func TestFailoverNeedsNoData(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "Corefile")
+	text := strings.Replace(failoverCorefile, "ttl 45", "ttl 45\nlatency missing.mmdb", 1)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := failoverJSON(t, "-conf", conf, "api.example.com"); r.TTL != 45 {
+		t.Errorf("TTL %g", r.TTL)
+	}
+	var out, errs strings.Builder
+	if code := run([]string{"failover", "-conf", conf, "apx.example.com"}, &out, &errs); code != exitError || !strings.Contains(errs.String(), "api.example.com") {
+		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }
 
@@ -123,6 +143,8 @@ func TestFailoverMisuse(t *testing.T) {
 		{"-population a:1:60s:sticky", "expected NAME:SHARE:TIME"},
 		{"-stragglers 200%", "expected a percentage"},
 		{"-draws 99999999", "10 million"},
+		{"-fall 1000000000", "1 to 1000 failures"},
+		{"-at 0,x", "expected up to 1000 times"},
 		{"-ttl -1", "0 to 86400"},
 		{"api.example.com", "-conf"},
 		{"-conf x", "NAME"},

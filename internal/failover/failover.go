@@ -41,18 +41,27 @@ type Model struct {
 	Rate        float64       // requests per second to the region
 }
 
+// Bounds of what is worked out.
+const (
+	longest      = 30 * 24 * time.Hour
+	mostFailures = 1000
+)
+
 // Check says what of a model can't be meant.
 func (m *Model) Check() error {
-	if m.Detection <= 0 && (m.Interval <= 0 || m.Fall < 1) {
-		return fmt.Errorf("interval %s and fall %d: expected an interval above 0 and 1 or more failures", m.Interval, m.Fall)
+	if m.Detection <= 0 && (m.Interval <= 0 || m.Interval > longest || m.Fall < 1 || m.Fall > mostFailures) {
+		return fmt.Errorf("interval %s and fall %d: expected an interval above 0 and up to %s, and 1 to %d failures", m.Interval, m.Fall, longest, mostFailures)
+	}
+	if m.Detection > longest || m.Publish > longest || m.Horizon > longest {
+		return fmt.Errorf("detection, publish delay and horizon: expected up to %s", longest)
 	}
 	if m.Publish < 0 || m.Horizon < 0 || m.Rate < 0 || math.IsNaN(m.Rate) || math.IsInf(m.Rate, 0) {
 		return fmt.Errorf("publish delay, horizon and rate can't be below 0 or without end")
 	}
 	sum := 0.0
 	for _, p := range m.Populations {
-		if !(p.Share >= 0 && p.Share <= 1) || p.Keep < 0 {
-			return fmt.Errorf("population %s: expected a share of 0..1 and a time of 0 or more", p.Name)
+		if !(p.Share >= 0 && p.Share <= 1) || p.Keep < 0 || p.Keep > longest {
+			return fmt.Errorf("population %s: expected a share of 0..1 and a time of 0 to %s", p.Name, longest)
 		}
 		sum += p.Share
 	}
@@ -154,11 +163,11 @@ func (m *Model) Moved() float64 {
 
 // Customary is the split of clients that measurements of resolvers suggest: 80%
 // honour the TTL, 15% of resolvers raise it to five minutes, and 5% hold a
-// connection or an answer for half an hour.
+// connection or an answer for half an hour, or twice the TTL where that is longer.
 func Customary(ttl time.Duration) []Population {
 	return []Population{
 		{Name: "honouring", Share: 0.80, Keep: ttl},
 		{Name: "clamped", Share: 0.15, Keep: max(ttl, 300*time.Second)},
-		{Name: "sticky", Share: 0.05, Keep: 1800 * time.Second, Fixed: true},
+		{Name: "sticky", Share: 0.05, Keep: max(1800*time.Second, 2*ttl), Fixed: true},
 	}
 }

@@ -233,6 +233,8 @@ func TestRefused(t *testing.T) {
 		"a negative share": func(m *Model) { m.Populations[0].Share = -1 },
 		"no number":        func(m *Model) { m.Rate = math.NaN() },
 		"a negative time":  func(m *Model) { m.Publish = -1 },
+		"no end of probes": func(m *Model) { m.Fall = 1000000000 },
+		"a year":           func(m *Model) { m.Horizon = 365 * 24 * time.Hour },
 	} {
 		m := article()
 		change(&m)

@@ -75,8 +75,8 @@ func (g *GSLB) CacheBypassZones() []string { return g.zones }
 
 // ServeDNS implements plugin.Handler.
 func (g *GSLB) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	q, rcode := g.readQuery(w, r)
-	if rcode != dns.RcodeSuccess {
+	var q query
+	if rcode := g.readQuery(w, r, &q); rcode != dns.RcodeSuccess {
 		return rcode, nil
 	}
 	if r.Opcode != dns.OpcodeQuery && g.Next == nil {

@@ -25,10 +25,10 @@ type query struct {
 
 // readQuery reads a request. The result is a response code: other than success,
 // nothing may be done but return it.
-func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg) (q query, rcode int) {
+func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg, q *query) (rcode int) {
 	q.req = r
 	if len(r.Question) != 1 { // RFC 9619
-		return q, dns.RcodeFormatError
+		return dns.RcodeFormatError
 	}
 	q.name = strings.ToLower(r.Question[0].Name)
 	q.qtype = r.Question[0].Qtype
@@ -37,7 +37,7 @@ func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg) (q query, rcode int) 
 	for _, rr := range r.Extra {
 		if o, ok := rr.(*dns.OPT); ok {
 			if opt != nil && q.zone != "" { // RFC 6891, section 6.1.1
-				return q, dns.RcodeFormatError
+				return dns.RcodeFormatError
 			}
 			opt = o
 		}
@@ -51,11 +51,11 @@ func (g *GSLB) readQuery(w dns.ResponseWriter, r *dns.Msg) (q query, rcode int) 
 		case err == nil:
 			q.subnet = subnet
 		case q.zone != "":
-			return q, dns.RcodeFormatError
+			return dns.RcodeFormatError
 		}
 	}
 	q.transport = addrOf(w.RemoteAddr())
-	return q, dns.RcodeSuccess
+	return dns.RcodeSuccess
 }
 
 // zoneOf is the longest zone of the block that holds a name, by label.

@@ -68,7 +68,7 @@ func TestHealthKinds(t *testing.T) {
 	}
 	port := commonPort(t)
 	var corefile strings.Builder
-	fmt.Fprint(&corefile, "example.com:53 {\n gslb {\n region a b\n clients rest {\norder a b\n}\n")
+	fmt.Fprint(&corefile, "example.com:53 {\n gslb {\n region a { ramp 0s }\n region b { ramp 0s }\n clients rest {\norder a b\n}\n")
 	services := make([]service, len(cases))
 	fill := func(i int, text string) string {
 		return strings.NewReplacer("PORT", port, "ADDRESS", loopback(2*i+11), "OTHER", loopback(2*i+12), "; ", "\n", "{ endpoint", "{\nendpoint", "up }", "up\n}").Replace(text)
@@ -134,7 +134,9 @@ func TestHealthKinds(t *testing.T) {
 func regionsOf(port string, more string) string {
 	return fmt.Sprintf(`example.com:53 {
     gslb {
-        region a b c
+        region a { ramp 0s }
+        region b { ramp 0s }
+        region c { ramp 0s }
         clients rest { order a b c }
         check web {
             http :%s /healthz

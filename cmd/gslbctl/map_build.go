@@ -33,28 +33,29 @@ Examples:
 
 // mapBuildFlags are what map build and map merge have in common.
 type mapBuildFlags struct {
-	out, previous, until, sketches, report *string
-	asJSON                                 *bool
-	geography                              *geography
-	options                                build.Options
-	memory                                 byteSize
+	out, previous, until, built, sketches *string
+	asJSON                                *bool
+	geography                             *geography
+	options                               build.Options
+	memory                                byteSize
 }
 
 func newMapBuildFlags(flags *flag.FlagSet) *mapBuildFlags {
 	f := &mapBuildFlags{
 		out:       flags.String("o", "", "the `file` to write, .mmdb or .txt"),
-		previous:  flags.String("previous", "", "the map in service, a `file`; may be that of -o, and may be missing then"),
+		previous:  flags.String("previous", "", "the map in service, a `file`; may be that of -o, and missing the first time"),
 		until:     flags.String("until", "", "the `time` at which the window ends, RFC 3339 or a date; now if not given"),
-		sketches:  flags.String("write-sketches", "", "a `file` for sketches of the days, to be given to a later build"),
+		built:     flags.String("built", "", "the `time` that the map says it was built at, RFC 3339, so that equal inputs make equal files; now if not given"),
+		sketches:  flags.String("write-sketches", "", "a `file` for sketches of the days that are wholly in the window, to be given to a later build"),
 		asJSON:    flags.Bool("json", false, "write the report as JSON"),
 		geography: geographyFlags(flags),
 	}
 	sizeFlags(flags, &f.options, &f.memory)
 	o := &f.options
 	flags.DurationVar(&o.HalfLife, "half-life", 48*time.Hour, "how long it takes a measurement to count half; negative: all count the same")
-	flags.Float64Var(&o.Budget, "budget", 0.02, "the part of the demand that may change regions")
-	flags.Float64Var(&o.Emergency, "emergency-budget", 0.2, "the part that may on top of it where the region in use fails or is slower by 30 ms")
-	flags.BoolVar(&o.Force, "force", false, "change as much as there is to change")
+	flags.Float64Var(&o.Budget, "budget", 0.02, "the part of the demand that may change regions; 0: only emergencies")
+	flags.Float64Var(&o.Emergency, "emergency-budget", 0.2, "the part that may on top of it where the region in use fails or is slower by 30 ms; 0: none")
+	flags.BoolVar(&o.Force, "force", false, "change as much as there is to change, lose as many entries, and take inputs that are there twice")
 	flags.Float64Var(&o.ResolverSpread, "resolver-spread", 100, "milliseconds between the 10th and 90th percentile beyond which a resolver gets no entry")
 	flags.IntVar(&o.Shortest4, "shortest4", 12, "the shortest IPv4 prefix of an entry")
 	flags.IntVar(&o.Shortest6, "shortest6", 20, "the shortest IPv6 prefix of an entry")
@@ -70,7 +71,7 @@ func sizeFlags(flags *flag.FlagSet, o *build.Options, memory *byteSize) {
 	flags.Float64Var(&o.SourceShare, "source-share", 0.05, "the part of min-samples that one source may fill; negative: no limit")
 	flags.IntVar(&o.Longest4, "longest4", 24, "the length that IPv4 addresses are cut to")
 	flags.IntVar(&o.Longest6, "longest6", 56, "the length that IPv6 addresses are cut to")
-	flags.Float64Var(&o.MaxBad, "max-bad", 0.01, "the part of lines that may be unreadable")
+	flags.Float64Var(&o.MaxBad, "max-bad", 0.01, "the part of lines that may be unreadable; 0: none")
 	flags.Var(memory, "memory", "the `bytes` that sorting may take, with K, M or G; the rest is on disk")
 	flags.StringVar(&o.TempDir, "temp", "", "the `directory` for that; the system's if not given")
 }
@@ -93,6 +94,9 @@ func (f *mapBuildFlags) run(flags *flag.FlagSet, inputs []string, stdout, stderr
 	if *f.out == "" {
 		return misuse(flags, "expected -o FILE")
 	}
+	if err := settleZeros(flags, &f.options); err != nil {
+		return misuse(flags, "%v", err)
+	}
 	if _, err := latency.FormatOf(*f.out); err != nil {
 		return misuse(flags, "-o: %v", err)
 	}
@@ -102,11 +106,17 @@ func (f *mapBuildFlags) run(flags *flag.FlagSet, inputs []string, stdout, stderr
 	if o.Until, err = readUntil(*f.until, o.Now); err != nil {
 		return misuse(flags, "-until: %v", err)
 	}
+	if o.Built, err = readUntil(*f.built, o.Now); err != nil {
+		return misuse(flags, "-built: %v", err)
+	}
 	if o.Regions, o.Geography, err = f.geography.read(); err != nil {
 		return fail(stderr, err)
 	}
-	if o.Previous, err = readPrevious(*f.previous, *f.out); err != nil {
+	if o.Previous, err = readPrevious(*f.previous, stderr); err != nil {
 		return fail(stderr, err)
+	}
+	if p := o.Previous; p != nil && o.Until.Before(p.Until.Add(-24*time.Hour)) {
+		fmt.Fprintf(stderr, "note: -until %s is before the end of what %s was made from, %s: what that map knows of since is forgotten\n", when(o.Until), *f.previous, when(p.Until))
 	}
 	sketches, err := newFile(*f.sketches)
 	if err != nil {
@@ -126,7 +136,10 @@ func (f *mapBuildFlags) run(flags *flag.FlagSet, inputs []string, stdout, stderr
 		err = sketches.commit()
 	}
 	if err == nil {
-		err = latency.Publish(*f.out, result.Map, o.Now, latency.PublishOptions{By: whoami(), Why: "gslbctl map build"})
+		if *f.built == "" {
+			afterPlace(result.Map, *f.out)
+		}
+		err = latency.Publish(*f.out, result.Map, o.Now, latency.PublishOptions{By: whoami(), Why: "gslbctl map build", Force: o.Force})
 	}
 	if err != nil {
 		return fail(stderr, err)
@@ -152,14 +165,28 @@ func readUntil(s string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// readPrevious reads the map in service. If it is to be replaced it may be missing: there
-// is a first time.
-func readPrevious(path, out string) (*latency.Map, error) {
+// afterPlace dates a map a second later than the one in place if both are of about the
+// same time: builds may be quick.
+func afterPlace(m *latency.Map, out string) {
+	if old, _, err := latency.Read(out); err == nil && !m.Newer(old) {
+		since := old.Built
+		if r := old.Rollback; r != nil && r.At.After(since) {
+			since = r.At
+		}
+		if since.Sub(m.Built) < time.Minute {
+			m.Built = since.Add(time.Second)
+		}
+	}
+}
+
+// readPrevious reads the map in service. It may be missing: there is a first time.
+func readPrevious(path string, stderr io.Writer) (*latency.Map, error) {
 	if path == "" {
 		return nil, nil
 	}
 	m, _, err := latency.Read(path)
-	if errors.Is(err, fs.ErrNotExist) && path == out {
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "note: -previous %s: there is no such file, so this is a first map\n", path)
 		return nil, nil
 	}
 	return m, err

@@ -84,7 +84,7 @@ func TestMapBuild(t *testing.T) {
 	dir, in, conf := t.TempDir(), measured(t, 25), " -host api.example.com -conf "+mapCorefile(t)
 	out, day := filepath.Join(dir, "map.mmdb"), filepath.Join(dir, "day.gslbs")
 	code, report, stderr := call(t, "map build -force -json -previous "+out+" -o "+out+" -write-sketches "+day+january+conf+" "+in)
-	if code != exitOK || stderr != "" {
+	if code != exitOK || !strings.Contains(stderr, "first map") {
 		t.Fatalf("exit code %d, errors: %s", code, stderr)
 	}
 	first := clientsOf(t, out)
@@ -112,8 +112,8 @@ func TestMapBuild(t *testing.T) {
 			t.Errorf("eu slower by %d: exit code %d, errors %s\n%s", slower, code, stderr, text)
 		}
 	}
-	if code, _, stderr := call(t, "map check -map "+out+january+" -default-order us,eu "+in); code != exitError {
-		t.Errorf("a map that overrides nothing is good: %s", stderr)
+	if code, _, stderr := call(t, "map check -map "+out+january+" -default-order us,eu "+in); code != exitOK {
+		t.Errorf("a map that overrides nothing is held back: %s", stderr)
 	}
 }
 

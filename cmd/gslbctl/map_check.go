@@ -13,7 +13,8 @@ const mapCheckHelp = `Usage: gslbctl map check -map FILE [flags] HELDOUT…
 Holds a steering map against measurements that it was not made from, such as those of
 the day after its window: by how much its regions are faster than those that the same
 clients would get without it, beside what the map promised. A HELDOUT is an input as
-of "gslbctl map build". It exits with 1 when there is no gain: do not publish then.
+of "gslbctl map build". It exits with 1 when there is no gain: let
+only emergencies through then (map build -budget 0). Nothing to compare is no reason against a map.
 
 Example:
     gslbctl map check -map map.mmdb -conf Corefile -host api.example.com today.csv.zst
@@ -35,6 +36,9 @@ func mapCheck(args []string, stdout, stderr io.Writer) int {
 	}
 	if *path == "" || len(inputs) == 0 {
 		return misuse(flags, "expected -map FILE and inputs: files, or - for standard input")
+	}
+	if err := settleZeros(flags, &o); err != nil {
+		return misuse(flags, "%v", err)
 	}
 	o.Now, o.Memory = time.Now(), int64(memory)
 	var err error
@@ -60,7 +64,7 @@ func mapCheck(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	if code := writeReport(stdout, stderr, check, *asJSON); code != exitOK || check.Good() {
+	if code := writeReport(stdout, stderr, check, *asJSON); code != exitOK || check.Compared == 0 || check.Good() {
 		return code
 	}
 	return exitError

@@ -149,7 +149,7 @@ func TestMapCollectMistakes(t *testing.T) {
 		"host bits":     {"-dir . -regions eu -trust-forwarded 10.0.0.1/8", exitUsage, "expected an address, or a prefix"},
 		"no proxy":      {"-dir . -regions eu -trust-forwarded proxy", exitUsage, "expected an address, or a prefix"},
 		"bad region":    {"-dir . -regions EU -listen 127.0.0.1:0", exitError, `region "EU": expected a lower case letter`},
-		"no such place": {"-dir testdata/none -regions eu -listen 127.0.0.1:0", exitError, "no such file"},
+		"no such place": {"-dir testdata/none -regions eu -listen 127.0.0.1:0", exitError, "there is no such directory: create it"},
 		"bad address":   {"-dir . -regions eu -listen nowhere", exitError, "-listen: "},
 	} {
 		t.Run(name, func(t *testing.T) {

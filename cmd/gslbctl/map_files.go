@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/latency"
@@ -67,8 +68,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 const mapRollbackHelp = `Usage: gslbctl map rollback -why TEXT [-to N] FILE
 
 Puts the previous version of a published map back in its place: the latest of FILE.1
-to FILE.5 that was built before the map in place. The map gets a mark that says when,
-why and by whom, by which servers take it although it is older; the next map that is
+to FILE.5 that was built before the map in place. A map in place from the future counts
+as the oldest: no server takes it. The map gets a mark that says when, why and by whom, by which servers take it although it is older; the next map that is
 built takes its place as usual. FILE.log keeps a line of it. What was in place becomes
 FILE.1.
 
@@ -85,7 +86,7 @@ func mapRollback(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case len(rest) != 1:
 		return misuse(flags, "expected FILE")
-	case *why == "":
+	case strings.TrimSpace(*why) == "":
 		return misuse(flags, "expected a reason: -why TEXT")
 	}
 	old, put, err := latency.RollBack(rest[0], *to, time.Now(), latency.PublishOptions{By: whoami(), Why: *why})

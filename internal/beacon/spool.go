@@ -48,6 +48,9 @@ func openSpool(o *Options, m *metrics) (*spool, error) {
 	s := &spool{Options: o, metrics: m}
 	var err error
 	if s.lock, err = lockDir(filepath.Join(o.Dir, ".beacons-lock")); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("-dir %s: there is no such directory: create it, writable for this user alone: %w", o.Dir, err)
+		}
 		return nil, fmt.Errorf("%s: expected a directory of this collector's own: %w", o.Dir, err)
 	}
 	if err = s.finishOthers(); err == nil {

@@ -111,9 +111,12 @@ func (c *Comparison) refuse(format string, args ...any) {
 
 // notNewer says why a map doesn't take the place of another.
 func notNewer(old, new *Map) string {
-	text := fmt.Sprintf("built %s, which is not after the %s of the map in place", stamp(new.Built), stamp(old.since()))
-	if old.Rollback != nil {
-		text += " (when it was rolled back)"
+	text := fmt.Sprintf("built %s", stamp(new.Built))
+	if new.Rollback != nil {
+		text = fmt.Sprintf("built %s and put back %s", stamp(new.Built), stamp(new.since()))
+	}
+	if text += fmt.Sprintf(", which is not after the map in place, built %s", stamp(old.Built)); old.Rollback != nil {
+		text += fmt.Sprintf(" and put back by a rollback %s: only a map built after that takes its place", stamp(old.since()))
 	}
 	return text + `: to go back to an older map, use "gslbctl map rollback"`
 }

@@ -179,10 +179,10 @@ func TestCompareRefuses(t *testing.T) {
 		old, new *Map
 		want     []string
 	}{
-		"older":               {versionAt(t, hour(2)), versionAt(t, hour(1)), []string{"built 2026-11-30T05:00:00Z, which is not after the 2026-11-30T06:00:00Z of the map in place"}},
+		"older":               {versionAt(t, hour(2)), versionAt(t, hour(1)), []string{"built 2026-11-30T05:00:00Z, which is not after the map in place, built 2026-11-30T06:00:00Z: to go back"}},
 		"newer":               {versionAt(t, hour(1)), versionAt(t, hour(2)), nil},
 		"rolled back":         {versionAt(t, hour(1)), &rolled, nil},
-		"older than rollback": {&rolled, versionAt(t, hour(1)), []string{"(when it was rolled back)"}},
+		"older than rollback": {&rolled, versionAt(t, hour(1)), []string{"put back by a rollback 2026-11-30T06:00:00Z: only a map built after that"}},
 		"half is lost":        {old, &fewer, []string{"1 entries of clients where the old map has 3", "0 entries of resolvers where the old map has 1"}},
 	} {
 		got := Compare(c.old, c.new, CompareOptions{}).Refusals

@@ -62,8 +62,10 @@ type Entry struct {
 
 // Cell is the measurements of one region from one prefix.
 type Cell struct {
-	P75     float32 // 75th percentile of the round trip, in milliseconds
-	Samples uint32  // successful measurements that it rests on
+	P75 float32 // 75th percentile of the round trip, in milliseconds
+	// Samples is the entry's own successful measurements. P75 may rest on more: those of
+	// neighbours that were decided together with it.
+	Samples uint32
 	Failed  float32 // part of all measurements that failed, 0..1
 }
 
@@ -83,6 +85,16 @@ func (m *Map) since() time.Time {
 func (e *Entry) samples() (n uint64) {
 	for _, c := range e.Cells {
 		n += uint64(c.Samples)
+	}
+	return n
+}
+
+// Demand is the measurements of an entry, failed ones too.
+func (e *Entry) Demand() (n float64) {
+	for _, c := range e.Cells {
+		if c.Failed < 1 {
+			n += float64(c.Samples) / (1 - float64(c.Failed))
+		}
 	}
 	return n
 }

@@ -21,6 +21,8 @@ const Kept = 5
 type PublishOptions struct {
 	By  string // the user who does it, for the log; one line
 	Why string // one line
+	// Force has a map from the future give way: the clock of who built it was ahead.
+	Force bool
 	// step is called before each change on disk. After an error nothing more is
 	// done, as if the process had been killed there; for tests.
 	step func(string) error
@@ -54,7 +56,8 @@ func versionOf(m *Map) Version {
 }
 
 // Publish puts a map in the place of the file at path, in the form of its name (.mmdb
-// or .txt), and keeps what was there as FILE.1. The map in place must be older.
+// or .txt), and keeps what was there as FILE.1. The map in place must be older; if it is the
+// same map, nothing is done.
 // A reader finds the old file or the new one, whole, whenever it looks, also when the
 // process is killed or the machine stops. Of publishers at the same time the last
 // wins, but the versions kept may be out of order. now is the present time.
@@ -79,7 +82,12 @@ func publish(path string, m *Map, now time.Time, action string, o PublishOptions
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%w\nso nothing is published over it: move it away first", err)
-	case !m.Newer(old):
+	case m.Digest() == old.Digest():
+		return nil
+	case !m.Newer(old) && old.ahead(now) && !o.Force:
+		return fmt.Errorf("%s: the map in place is from the future, of %s, and it is %s; no server takes it: "+
+			`put an earlier one back with "gslbctl map rollback", or build with -force`, path, stamp(old.since()), stamp(now))
+	case !m.Newer(old) && !old.ahead(now):
 		return fmt.Errorf("%s: the new map was %s", path, notNewer(old, m))
 	default:
 		v := versionOf(old)
@@ -94,6 +102,10 @@ func publish(path string, m *Map, now time.Time, action string, o PublishOptions
 	}
 	return p.run(m, format, mode, line)
 }
+
+// ahead tells whether a map is from the future, by more than clocks may differ: no server
+// takes it, so any other is better.
+func (m *Map) ahead(now time.Time) bool { return m.since().After(now.Add(maxSkew)) }
 
 // publication is one change of a file on disk.
 type publication struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,8 +62,13 @@ func TestPublish(t *testing.T) {
 			t.Errorf("versions: %s", got)
 		}
 		same(t, must(Read(path)), versionAt(t, hour(7)))
-		for _, built := range []time.Time{hour(6), hour(7)} {
-			err := Publish(path, versionAt(t, built), hour(8), PublishOptions{By: "cron"})
+		if err := Publish(path, versionAt(t, hour(7)), hour(8), PublishOptions{By: "cron"}); err != nil || hours(t, path) != "7 6 5 4 3 2 -" {
+			t.Errorf("the same map once more: %v, versions %s", err, hours(t, path))
+		}
+		other := *versionAt(t, hour(7))
+		other.Regions = append(slices.Clone(other.Regions), "elsewhere")
+		for _, m := range []*Map{versionAt(t, hour(6)), &other} {
+			err := Publish(path, m, hour(8), PublishOptions{By: "cron"})
 			if err == nil || !strings.Contains(err.Error(), "not after") || !strings.Contains(err.Error(), "map rollback") {
 				t.Errorf("an older map: %v", err)
 			}

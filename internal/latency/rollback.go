@@ -12,6 +12,7 @@ import (
 // built before the map in place, or with to > 0 the one kept as FILE.to. Its mark makes it
 // newer than what it replaces, which becomes FILE.1, so that servers take it; the next
 // map that is built is newer still. by and why, a line each, go into the mark and FILE.log.
+// A map in place that is from the future counts as the oldest: no server has taken it.
 // Killed half-way, it leaves the map in place.
 func RollBack(path string, to int, now time.Time, o PublishOptions) (from, put *Map, err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -21,12 +22,13 @@ func RollBack(path string, to int, now time.Time, o PublishOptions) (from, put *
 	if err != nil {
 		return nil, nil, err
 	}
-	previous, err := pick(path, current, to)
+	previous, err := pick(path, current, to, now)
 	if err != nil {
 		return nil, nil, err
 	}
 	at := now.UTC().Truncate(time.Second)
-	if since := current.since(); !at.After(since) { // the clock of who built it is ahead
+	o.Force = true
+	if since := current.since(); !at.After(since) && !current.ahead(now) { // the clock of who built it is a little ahead
 		at = since.Add(time.Second)
 	}
 	marked := *previous
@@ -35,7 +37,7 @@ func RollBack(path string, to int, now time.Time, o PublishOptions) (from, put *
 }
 
 // pick finds the version to go back to.
-func pick(path string, current *Map, to int) (*Map, error) {
+func pick(path string, current *Map, to int, now time.Time) (*Map, error) {
 	if to < 0 || to > Kept {
 		return nil, fmt.Errorf("version %d: expected 1 to %d", to, Kept)
 	}
@@ -45,19 +47,22 @@ func pick(path string, current *Map, to int) (*Map, error) {
 	}
 	var best *Map
 	var broken error
+	future := ""
 	for n := 1; n <= Kept; n++ {
 		m, _, err := Read(version(path, n))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			broken = errors.Join(broken, err)
+		case m.ahead(now):
+			future = fmt.Sprintf(" (some are from the future: it is %s here)", stamp(now))
 		case m.Built.Before(current.Built) && (best == nil || m.Built.After(best.Built)):
 			best = m
 		}
 	}
 	if best == nil {
-		return nil, errors.Join(fmt.Errorf("%s: no version kept beside it (%s to .%d) was built before %s: publish another map",
-			path, version(filepath.Base(path), 1), Kept, stamp(current.Built)), broken)
+		return nil, errors.Join(fmt.Errorf("%s: no version kept beside it (%s to .%d) was built before %s%s: publish another map",
+			path, version(filepath.Base(path), 1), Kept, stamp(current.Built), future), broken)
 	}
 	return best, nil
 }

@@ -191,6 +191,9 @@ func (p *textParser) entry(words []string) (e Entry, err error) {
 	for _, word := range words[1:] {
 		name, numbers, measured := strings.Cut(word, ":")
 		r, ok := p.names.index[name]
+		if !ok && !slices.Contains(p.said, wordRegions) {
+			return e, fmt.Errorf("region %q: expected a line \"%s NAME…\" before the sections, which names all regions", name, wordRegions)
+		}
 		if !ok {
 			return e, fmt.Errorf("region %q is not among the regions of the header: %s", name, strings.Join(p.m.Regions, " "))
 		}

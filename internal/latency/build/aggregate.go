@@ -26,6 +26,15 @@ type point struct {
 // order is the place of the cell among those of its key.
 func (c *cell) order() uint64 { return uint64(c.region)<<dayBits | uint64(c.day) }
 
+// demand is the measurements of the cell.
+func (c *cell) demand() uint64 {
+	n := c.failed
+	for _, p := range c.points {
+		n += p.n
+	}
+	return n
+}
+
 // usual is the shape of round trips that rows with only a p75 are given: multiples of
 // p75 at evenly spaced quantiles, of which number 46 is p75 itself. It is the shape of 40 ms plus a
 // lognormal of median 15 ms and sigma 0.9, so confidence intervals are as wide as those of
@@ -47,7 +56,7 @@ func (w *worker) aggregate(r *row, region uint8, day uint16) (c *cell, err error
 	if len(r[fFailed]) > 0 {
 		failed, okFailed = atoi(r[fFailed])
 	}
-	if !ok || !okFailed || n > maxCount || failed > maxCount || n+failed == 0 {
+	if !ok || !okFailed || n > maxRow || failed > maxRow || n+failed == 0 {
 		return nil, errCount
 	}
 	c.failed = failed
@@ -66,6 +75,10 @@ func (w *worker) aggregate(r *row, region uint8, day uint16) (c *cell, err error
 	c.shape(units, n)
 	return c, nil
 }
+
+// maxRow bounds the measurements of one row: more is a mistake that would outweigh
+// all else.
+const maxRow = 1e9
 
 // shape gives n samples the usual shape around their p75.
 func (c *cell) shape(units uint32, n uint64) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // badLines counts lines that don't count, and keeps the first few.
@@ -17,23 +18,65 @@ type badLine struct {
 	name   string
 	line   int64
 	reason error
+	found  string // what the reason is about, cut and quoted; empty: not shown
+}
+
+// shownBytes is how much of a bad value is shown.
+const shownBytes = 40
+
+// reasonFields are the fields that reasons are about.
+var reasonFields = map[error][]field{
+	errTime: {fTime}, errMillis: {fTime}, errFuture: {fTime}, errClient: {fClient}, errResolver: {fResolver}, errRegion: {fRegion},
+	errRTT: {fRTT}, errOK: {fOK}, errCount: {fN, fFailed}, errP75: {fP75}, errSketch: {fSketch},
+}
+
+// found tells what stands in a line where something else was expected.
+func found(reason error, line []byte, r *row) string {
+	quote := func(b []byte) string {
+		if len(b) > shownBytes {
+			return fmt.Sprintf("%q…", b[:shownBytes])
+		}
+		return fmt.Sprintf("%q", b)
+	}
+	fields, ok := reasonFields[reason]
+	if !ok {
+		return quote(line)
+	}
+	var values []string
+	for _, f := range fields {
+		values = append(values, quote(r[f]))
+	}
+	return strings.Join(values, ", ")
 }
 
 // shownBad is how many lines are kept.
 const shownBad = 5
 
-func (b *badLines) add(input int, name string, line int64, reason error) {
+// add counts a line. found, if not nil, tells what was found; it is asked only for those kept.
+func (b *badLines) add(input int, name string, line int64, reason error, found func() string) {
 	if b.reasons == nil {
 		b.reasons = make(map[error]int64)
 	}
 	b.reasons[reason]++
-	if !notFaults[reason] {
-		b.keep(badLine{input, name, line, reason})
+	if notFaults[reason] {
+		return
+	}
+	l := badLine{input: input, name: name, line: line, reason: reason}
+	if b.wants(l) {
+		if found != nil {
+			l.found = found()
+		}
+		b.keep(l)
 	}
 }
 
+// wants tells whether a line is among the first few.
+func (b *badLines) wants(l badLine) bool {
+	return len(b.first) < shownBad || l.compare(b.first[shownBad-1]) <= 0
+}
+
 func (b *badLines) keep(l badLine) {
-	if len(b.first) == shownBad && l.compare(b.first[shownBad-1]) > 0 {
+	if !b.wants(l) {
 		return
 	}
 	at, _ := slices.BinarySearchFunc(b.first, l, badLine.compare)
@@ -81,7 +124,13 @@ func (b *badLines) check(lines int64, most float64) error {
 	return fmt.Errorf("%s", text)
 }
 
-func (l badLine) String() string { return fmt.Sprintf("%s:%d: %v", l.name, l.line, l.reason) }
+func (l badLine) String() string {
+	text := fmt.Sprintf("%s:%d: %v", l.name, l.line, l.reason)
+	if l.found != "" {
+		text += ", found " + l.found
+	}
+	return text
+}
 
 // Rejected is how many lines, or samples, don't count for a reason.
 type Rejected struct {

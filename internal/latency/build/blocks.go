@@ -63,7 +63,7 @@ func (p *partition) part(from, to int) part {
 		if p.spread {
 			set |= leaves[0].spread
 		}
-		return part{from, to, p.c.o.longest(k), set}
+		return part{from, to, int(leaves[0].bits), set}
 	}
 	length := bits.LeadingZeros64(uint64(k^leaves[len(leaves)-1].key)) - (63 - familyBit) - 1
 	half := from + sort.Search(len(leaves), func(i int) bool { return leaves[i].key.bit(length) == 1 })
@@ -142,16 +142,19 @@ func (c *chooser) evidence(l *leaf) []latency.Cell {
 }
 
 // entry makes a piece an entry of the map. Its cells are means by demand of what its
-// leaves were decided by.
+// leaves were decided by; its samples are their own, also where they were decided together with
+// others: their part of what that rests on.
 func (c *chooser) entry(p *piece) latency.Entry {
 	n := len(c.o.Regions)
 	ms, failed, weight, okWeight := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	samples := make([]uint64, n)
-	last := int32(-1)
+	samples := make([]float64, n)
+	measured := false
 	for i := p.from; i < p.to; i++ {
 		l := &c.leaves[i]
 		for r, cell := range c.evidence(l) {
 			d := float64(l.demand)
+			measured = true
+			samples[r] += float64(cell.Samples) * d / c.pools[l.evidence] // its own part of the pool
 			if cell.Samples > 0 {
 				ms[r] += d * float64(cell.P75)
 				okWeight[r] += d
@@ -160,11 +163,7 @@ func (c *chooser) entry(p *piece) latency.Entry {
 				failed[r] += d * float64(cell.Failed)
 				weight[r] += d
 			}
-			if l.evidence > last {
-				samples[r] += uint64(cell.Samples)
-			}
 		}
-		last = max(last, l.evidence)
 	}
 	e := latency.Entry{Prefix: p.prefix}
 	cells := make([]latency.Cell, n)
@@ -173,8 +172,9 @@ func (c *chooser) entry(p *piece) latency.Entry {
 		if weight[r] == 0 {
 			continue
 		}
-		cells[r] = latency.Cell{Failed: float32(failed[r] / weight[r]), Samples: uint32(min(samples[r], math.MaxUint32))}
+		cells[r] = latency.Cell{Failed: float32(failed[r] / weight[r])}
 		if okWeight[r] > 0 {
+			cells[r].Samples = uint32(min(max(math.Round(samples[r]), 1), math.MaxUint32))
 			cells[r].P75 = float32(ms[r] / okWeight[r])
 		}
 		leastFailed = min(leastFailed, failed[r]/weight[r])
@@ -198,7 +198,7 @@ func (c *chooser) entry(p *piece) latency.Entry {
 		return 0
 	})
 	e.Order = append([]uint8{p.region}, e.Order...)
-	if last >= 0 {
+	if measured {
 		for _, r := range e.Order {
 			e.Cells = append(e.Cells, cells[r])
 		}

@@ -25,7 +25,7 @@ func randomLeaves(rng *rand.Rand, o *Options) *chooser {
 		if rng.IntN(3) == 0 {
 			set |= withoutEntry
 		}
-		c.leaves = append(c.leaves, leaf{
+		c.leaves = append(c.leaves, leaf{bits: uint8(c.o.longest(k)), entry: -1,
 			key: k, demand: 1, evidence: -1, set: set, stay: set,
 			spread: uint64(rng.Uint32() & rng.Uint32() & 7), geo: uint8(rng.IntN(3)), prev: none,
 		})
@@ -101,7 +101,7 @@ func common(c *chooser, spread bool, from, to int) uint64 {
 func TestReach(t *testing.T) {
 	c := newChooser(&Options{Regions: regions, Longest4: 24, Shortest4: 12, Longest6: 56, Shortest6: 20}, Clients)
 	for _, p := range []string{"10.0.0.0/24", "10.15.0.0/24", "11.0.0.0/24", "11.0.1.0/24", "11.0.2.0/24"} {
-		c.leaves = append(c.leaves, leaf{key: newKey(Clients, netip.MustParsePrefix(p).Addr(), 24), demand: 1, evidence: -1, set: 1, geo: us, prev: none})
+		c.leaves = append(c.leaves, leaf{key: newKey(Clients, netip.MustParsePrefix(p).Addr(), 24), bits: 24, entry: -1, demand: 1, evidence: -1, set: 1, geo: us, prev: none})
 	}
 	var got []string
 	for _, p := range c.partition(true) {

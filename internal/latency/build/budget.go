@@ -2,12 +2,14 @@ package build
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // spent is demand that changes regions, in measurements.
 type spent struct {
 	total             uint64 // demand of all leaves
+	silent            int    // entries that would have expired
 	normal, emergency uint64 // that changes
 	deferred          []int  // leaves that would have changed, those with most gain first
 	changed           []int  // leaves that do
@@ -16,16 +18,18 @@ type spent struct {
 // budget has the changes with the largest gains be made and the others wait.
 // Emergencies come first and have a budget of their own.
 func (c *chooser) budget() (s spent) {
-	var moving []int
+	var moving, quiet []int
 	for at := range c.leaves {
 		l := &c.leaves[at]
 		s.total += uint64(l.demand)
-		if l.moves {
+		if l.entry >= 0 {
+			quiet = append(quiet, at)
+		} else if l.moves {
 			moving = append(moving, at)
 		}
 	}
 	slices.SortFunc(moving, c.rank)
-	normal, emergency := c.limits(s.total)
+	normal, emergency := c.limits(c.measured())
 	for _, at := range moving {
 		l := &c.leaves[at]
 		d := uint64(l.demand)
@@ -41,12 +45,13 @@ func (c *chooser) budget() (s spent) {
 		}
 		s.changed = append(s.changed, at)
 	}
+	c.expire(&s, quiet, normal)
 	return s
 }
 
 func (c *chooser) limits(total uint64) (normal, emergency uint64) {
 	if c.o.Force {
-		return total, total
+		return math.MaxUint64, math.MaxUint64
 	}
 	return uint64(c.o.Budget * float64(total)), uint64(c.o.Emergency * float64(total))
 }

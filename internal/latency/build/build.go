@@ -9,6 +9,7 @@
 //	group.go, tally.go            records and cells to one cell for each prefix, region and day
 //	pool.go                       up the tree, until there are enough samples to tell by
 //	choose.go                     a region for each prefix, held to yesterday's
+//	expire.go                     entries of yesterday that nothing was measured of
 //	budget.go                     no more change at once than allowed
 //	blocks.go                     equal choices of neighbours to one entry
 //	result.go                     the map, and a report on it
@@ -47,7 +48,8 @@ func (k Kind) String() string { return [...]string{"clients", "resolvers"}[k] }
 
 // Geography gives the candidates that a prefix has without a map, as indexes into
 // Options.Regions, best first. Regions that are not in it are never chosen. It is called
-// in the order of addresses from one goroutine; the result is only read.
+// in the order of addresses from one goroutine, and then so again for entries of Previous that
+// nothing was measured of; the result is only read.
 type Geography func(kind Kind, prefix netip.Prefix) []uint8
 
 // Options are how a map is built. The zero value of a number means its usual value.
@@ -61,8 +63,9 @@ type Options struct {
 	// measurements don't speak clearly against them; nil: none.
 	Previous *latency.Map
 
-	// Now is the time of the build. Measurements after it are rejected.
-	Now time.Time
+	// Now is the present time. Measurements after it are rejected. Built is what the map
+	// says when it was built; zero: Now.
+	Now, Built time.Time
 	// Until ends the window of measurements, not in it; zero: Now. Window is its
 	// length (7 days; at most MaxWindow).
 	Until  time.Time
@@ -84,13 +87,14 @@ type Options struct {
 
 	// Budget is the part of the demand that may change regions in one build
 	// (0.02), Emergency the part that may on top of it where the region in use
-	// fails or is slower by 30 ms or more (0.2). Force lifts both.
+	// fails or is slower by 30 ms or more (0.2). Negative: nothing may. Force lifts both,
+	// and has a map made that has lost most entries, or of inputs that count twice.
 	Budget, Emergency float64
 	Force             bool
 	// SourceShare is the part of MinSamples that one source may fill over the
 	// window (0.05), so that none decides alone. Negative: no limit.
 	SourceShare float64
-	// MaxBad is the part of lines that may be unreadable (0.01).
+	// MaxBad is the part of lines that may be unreadable (0.01). Negative: none.
 	MaxBad float64
 
 	// Memory bounds what sorting takes, in bytes (2 GiB, at least MinMemory); the rest is
@@ -101,7 +105,7 @@ type Options struct {
 	// Workers is how many goroutines read (GOMAXPROCS).
 	Workers int
 	// Sketches, if not nil, is written what was measured on each day, to be given
-	// to a later build as an input.
+	// to a later build as an input: of the days that lie wholly in the window.
 	Sketches io.Writer
 	// Progress, if not nil, is told from one goroutine at a time how much of a
 	// stage is done, in its own unit; of 0 is unknown.
@@ -132,6 +136,12 @@ func (o *Options) complete() error {
 	if o.Until.IsZero() {
 		o.Until = o.Now
 	}
+	if o.Built.IsZero() {
+		o.Built = o.Now
+	}
+	if o.Built.After(o.Now) {
+		return fmt.Errorf("built %s: that is in the future", utc(o.Built).Format(time.RFC3339))
+	}
 	o.Window = cmp.Or(o.Window, 7*day)
 	o.HalfLife = cmp.Or(o.HalfLife, 2*day)
 	o.MinSamples = cmp.Or(o.MinSamples, 200)
@@ -140,8 +150,11 @@ func (o *Options) complete() error {
 	o.Longest4, o.Shortest4 = cmp.Or(o.Longest4, 24), cmp.Or(o.Shortest4, 12)
 	o.Longest6, o.Shortest6 = cmp.Or(o.Longest6, 56), cmp.Or(o.Shortest6, 20)
 	o.Budget, o.Emergency = cmp.Or(o.Budget, 0.02), cmp.Or(o.Emergency, 0.2)
+	for _, part := range []*float64{&o.Budget, &o.Emergency} {
+		*part = max(*part, 0)
+	}
 	o.SourceShare = cmp.Or(o.SourceShare, 0.05)
-	o.MaxBad = cmp.Or(o.MaxBad, 0.01)
+	o.MaxBad = max(cmp.Or(o.MaxBad, 0.01), 0)
 	o.Memory = cmp.Or(o.Memory, 2<<30)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	return o.check()
@@ -187,8 +200,10 @@ type Builder struct {
 	newest   uint16 // days that anything is of
 	oldest   uint16
 	inputs   int
-	read     int64 // bytes of all inputs
-	total    int64 // size of all inputs; 0: unknown
+	contents map[uint64]string // names of inputs, by what they hold
+	sketched map[int64]string  // names of files of sketches, by the days that they have
+	read     int64             // bytes of all inputs
+	total    int64             // size of all inputs; 0: unknown
 }
 
 // New makes a builder. Close must be called in the end.
@@ -196,11 +211,13 @@ func New(o Options) (*Builder, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.TempDir, "gslb-map-")
+	sweep(o.TempDir, o.Now)
+	dir, err := os.MkdirTemp(o.TempDir, spillName())
 	if err != nil {
 		return nil, fmt.Errorf("a directory for what doesn't fit into memory: %w", err)
 	}
-	b := &Builder{o: o, oldest: math.MaxUint16, calendar: newCalendar(o.Until), dir: dir, byName: make(map[string]uint8)}
+	b := &Builder{o: o, oldest: math.MaxUint16, calendar: newCalendar(o.Until), dir: dir, byName: make(map[string]uint8),
+		contents: make(map[uint64]string), sketched: make(map[int64]string)}
 	b.runs.dir = dir
 	for i, name := range o.Regions {
 		b.byName[name] = uint8(i)

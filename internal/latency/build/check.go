@@ -120,10 +120,7 @@ func (c *checker) add(x *cell) error {
 			c.entry = c.found
 		}
 	}
-	n := x.failed
-	for _, p := range x.points {
-		n += p.n
-	}
+	n := x.demand()
 	c.out.Demand += n
 	if c.entry >= 0 && c.geo != none {
 		g := c.group()
@@ -253,9 +250,9 @@ func (c *Check) WriteText(w io.Writer) error {
 	case c.Good():
 		b.WriteString("good: publish it\n")
 	case c.Compared == 0:
-		b.WriteString("nothing to compare: no override has enough measurements of both regions; do not publish\n")
+		b.WriteString("nothing to compare: no override has enough measurements of both regions; nothing speaks against the map\n")
 	default:
-		b.WriteString("no gain: do not publish\n")
+		b.WriteString("no gain: do not publish, but for emergencies (map build -budget 0)\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

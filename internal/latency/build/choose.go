@@ -31,18 +31,21 @@ const (
 	better                    // the best is better
 	urgent                    // and by much, or the one in use fails
 	first                     // there is no region in use
+	silent                    // nothing was measured of an entry of the previous map
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"too few samples", "too few samples, and neighbours disagree", "region in use not measured", "resolver of many places",
-	"within tolerance", "not proven", "better", "emergency", "no region in use",
+	"within tolerance", "not proven", "better", "emergency", "no region in use", "entry without measurements",
 }
 
 // leaf is a prefix that has measurements, and what may be chosen for it.
 type leaf struct {
 	key      key
 	demand   uint32 // measurements, by weight
+	entry    int32  // of the previous map, of which nothing was measured; else -1
+	bits     uint8  // length of the prefix
 	evidence int32  // index of its cells, divided by the number of regions; -1: none
 	set      uint64 // regions that it may get, and withoutEntry
 	stay     uint64 // the same, if it must not change
@@ -64,12 +67,15 @@ func (l *leaf) current() uint8 {
 
 // chooser decides on the prefixes of one kind.
 type chooser struct {
-	o      *Options
-	kind   Kind
-	leaves []leaf
-	cells  []latency.Cell // of evidence: one for each region
-	before *previous
-	stored stored
+	o       *Options
+	kind    Kind
+	leaves  []leaf
+	cells   []latency.Cell // of evidence: one for each region
+	pools   []float64      // measurements that each evidence is of
+	views   int            // of nodes
+	before  *previous
+	expired int // entries of before that are gone
+	stored  stored
 }
 
 // stored is whose evidence was stored last.
@@ -77,7 +83,7 @@ type stored struct {
 	n       *node
 	at      key
 	allowed uint64
-	recent  bool
+	view    int
 	index   int32
 }
 
@@ -92,7 +98,7 @@ func (c *chooser) newLeaf(n *node) (at int) {
 		s := &n.stats[allDays][r]
 		demand += s.n + s.failed
 	}
-	l := leaf{key: n.at, demand: uint32(min(max(math.Round(demand), 1), math.MaxUint32)), evidence: -1, geo: none, why: tooFew}
+	l := leaf{key: n.at, demand: uint32(min(max(math.Round(demand), 1), math.MaxUint32)), entry: -1, bits: uint8(n.bits), evidence: -1, geo: none, why: tooFew}
 	prefix := n.at.prefix(n.bits)
 	l.prev = c.before.region(prefix)
 	allowed := uint64(1)<<len(c.o.Regions) - 1
@@ -226,17 +232,19 @@ func (c *chooser) decide(at int, n *node) bool {
 		}
 		return false
 	}
-	recent := e
-	if n.stats[newestDay] != nil {
-		if f := c.weigh(n.stats[newestDay], allowed); f.best >= 0 && (cur == none || f.enough>>cur&1 == 1) {
-			recent = f
+	recent, view := e, allDays
+	for v := firstDay; v < c.views && cur != none; v++ { // the newest with enough of both sides
+		if f := c.weigh(n.stats[v], allowed); f.best >= 0 && f.enough>>cur&1 == 1 && several(f.enough) {
+			recent, view = f, v
+			break
 		}
 	}
-	emergency := c.choose(l, &e, &recent)
-	if emergency {
+	if c.choose(l, &e, &recent) {
 		e = recent
+	} else {
+		view = allDays
 	}
-	if s := (stored{n, n.at, allowed, emergency, 0}); s != c.stored.same() {
+	if s := (stored{n, n.at, allowed, view, 0}); s != c.stored.same() {
 		s.index = c.store(&e)
 		c.stored = s
 	}
@@ -244,7 +252,7 @@ func (c *chooser) decide(at int, n *node) bool {
 	return true
 }
 
-// choose fills in what the leaf may get, and tells whether it did by the newest
+// choose fills in what the leaf may get, and tells whether it did by the recent
 // day alone.
 func (c *chooser) choose(l *leaf, e, recent *evidence) (emergency bool) {
 	c.keep(l)
@@ -270,7 +278,7 @@ func (c *chooser) choose(l *leaf, e, recent *evidence) (emergency bool) {
 	switch {
 	case e.enough>>cur&1 == 0 || e.near>>cur&1 == 1:
 		l.why = near
-	case e.failing>>cur&1 == 1: // but not on the newest day
+	case e.failing>>cur&1 == 1: // but not on the recent day
 		l.why = near
 	case l.prev == none && !e.surely(int(cur), e.best):
 		l.why = unproven
@@ -317,6 +325,11 @@ func (s stored) same() stored { s.index = 0; return s }
 // store keeps the cells of evidence.
 func (c *chooser) store(e *evidence) int32 {
 	at := int32(len(c.cells) / len(e.stats))
+	pool := 0.0
+	for r := range e.stats {
+		pool += e.stats[r].n + e.stats[r].failed
+	}
+	c.pools = append(c.pools, pool)
 	for r := range e.stats {
 		var cell latency.Cell
 		if s := &e.stats[r]; e.enough>>r&1 == 1 {

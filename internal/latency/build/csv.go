@@ -87,7 +87,8 @@ func readNames(line []byte) (columns []field, err error) {
 
 func missing(names []string, want string) error {
 	known := slices.Sorted(maps.Keys(fieldNames))
-	return fmt.Errorf("no column %s: expected JSON objects, or a first line of CSV that names columns of %s, got %.100q%s",
+	return fmt.Errorf("no column %s: expected JSON objects, or a first line of CSV that names region, client (or prefix) or resolver, and either time and rtt_ms, or n with sketch or p75; "+
+		"known are %s; got %.100q%s",
 		want, strings.Join(known, ", "), strings.Join(names, ","), config.DidYouMean(want, names))
 }
 

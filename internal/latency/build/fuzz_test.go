@@ -60,6 +60,7 @@ func FuzzInput(f *testing.F) {
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"time":1,"client":"a\u0041\"","region":null,"rtt_ms":-1.5e3,"ok":true,"x":[{"y":"]"}]}`)
 	f.Add(`{}`)
+	f.Add(`{"time\`)
 	f.Add(`{"n":"5" , "failed" : 0}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		if strings.Contains(line, "\n") || len(line) > maxLine || !utf8.ValidString(line) {
@@ -112,6 +113,7 @@ func FuzzTime(f *testing.F) {
 	f.Add("2024-02-29T23:59:59.999+05:30")
 	f.Add("1793577600.25")
 	f.Add("2026-11-02")
+	f.Add("0000-01-01T00:00:00Z")
 	f.Fuzz(func(t *testing.T, s string) {
 		unix, ok := parseTime([]byte(s))
 		if at, err := time.Parse(time.RFC3339, s); err == nil && (!ok || unix != at.Unix()) {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -30,14 +32,47 @@ func (b *Builder) Add(name string, r io.Reader) error {
 	}
 	defer done()
 	b.inputs++
+	// Builds that take longer than a day aren't taken for what a killed one left behind.
+	os.Chtimes(b.dir, b.o.Now, b.o.Now)
 	head, err := plain.Peek(len(sketchMagic))
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	content := &hashingReader{r: plain, h: xxhash.New()}
+	plain = bufio.NewReaderSize(content, 256<<10)
+	add := b.addLines
 	if string(head) == sketchMagic {
-		return b.addSketches(name, plain)
+		add = b.addSketches
 	}
-	return b.addLines(name, plain)
+	if err := add(name, plain); err != nil {
+		return err
+	}
+	return b.once(name, content)
+}
+
+// once is an error for the content of an input that was there already: all of it would count
+// twice.
+func (b *Builder) once(name string, content *hashingReader) error {
+	sum := content.h.Sum64()
+	if before, ok := b.contents[sum]; ok && content.n > 0 && !b.o.Force {
+		return fmt.Errorf("%s: has the same content as %s: it would count twice; give it once, or use -force", name, before)
+	}
+	b.contents[sum] = name
+	return nil
+}
+
+// hashingReader knows what it has read, uncompressed.
+type hashingReader struct {
+	r io.Reader
+	h *xxhash.Digest
+	n int64
+}
+
+func (c *hashingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.h.Write(p[:n])
+	c.n += int64(n)
+	return n, err
 }
 
 // Expect tells how large all inputs are together, for progress.
@@ -140,7 +175,7 @@ func (b *Builder) addLines(name string, r *bufio.Reader) error {
 // lines takes in the lines of a block.
 func (w *worker) lines(name string, input int, scan scanner, bl *block) {
 	if bl.long {
-		w.bad.add(input, name, bl.first, errLong)
+		w.bad.add(input, name, bl.first, errLong, nil)
 		return
 	}
 	var r row
@@ -160,7 +195,7 @@ func (w *worker) lines(name string, input int, scan scanner, bl *block) {
 			err = w.take(&r)
 		}
 		if err != nil {
-			w.bad.add(input, name, number, err)
+			w.bad.add(input, name, number, err, func() string { return found(err, line, &r) })
 		}
 	}
 }

@@ -144,8 +144,8 @@ func TestFewBadLines(t *testing.T) {
 			text.WriteString("2026-11-02,192.0.2.1,eu,5\n")
 		}
 	}
-	r := mapOf(t, Options{Workers: 3}, strings.NewReader(text.String()), strings.NewReader(text.String())).Report
-	if r.Lines != 4000 || r.Bad != 20 || len(r.FirstBad) != shownBad || r.FirstBad[0] != "input1:102: region: unknown" || r.FirstBad[4] != "input1:902: region: unknown" {
+	r := mapOf(t, Options{Workers: 3}, strings.NewReader(text.String()), strings.NewReader(text.String()+"\n")).Report
+	if r.Lines != 4001 || r.Bad != 20 || len(r.FirstBad) != shownBad || r.FirstBad[0] != `input1:102: region: unknown, found "nowhere"` || r.FirstBad[4] != `input1:902: region: unknown, found "nowhere"` {
 		t.Errorf("report is %+v", r)
 	}
 	_, err := builderFor(t, Options{MaxBad: 0.004}, strings.NewReader(text.String())).Build()

@@ -101,7 +101,7 @@ func (p *jsonParser) text() []byte {
 			return p.b[start : p.i-1]
 		}
 	}
-	p.bad = true
+	p.i, p.bad = len(p.b), true // a backslash at the end counts one more
 	return nil
 }
 

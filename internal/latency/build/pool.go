@@ -12,10 +12,10 @@ type pooler struct {
 	chooser *chooser
 	weights [1 << dayBits]uint64 // by age
 	newest  uint16
-	views   int     // 1 if there is but one day
-	leaf    node    // the present prefix
-	up      []*node // around it, longest first
-	pending []int   // leaves without evidence, by index
+	recent  []uint16 // days with a view of their own, newest first
+	leaf    node     // the present prefix
+	up      []*node  // around it, longest first
+	pending []int    // leaves without evidence, by index
 }
 
 // node is a prefix with all that was measured below it.
@@ -30,24 +30,54 @@ type node struct {
 	first   int               // where its leaves begin in pending
 }
 
-// Views of the measurements: all of them, weighed by age, and those of the newest
-// day. If there is but one day, they are the same.
+// Views of the measurements: all of them, weighed by age, and those of each of the
+// newest days. Which of these a prefix is judged by depends on where it has enough: so neither the
+// first minutes of a day nor a line with a wrong date hide what yesterday showed.
 const (
 	allDays = iota
-	newestDay
-	maxViews
+	firstDay
+	maxViews = firstDay + recentDays
 )
+
+// recentDays is how many of the newest days emergencies are looked for on. Days
+// with less than thinDay of what the fullest one has aren't among them.
+const (
+	recentDays = 3
+	thinDay    = 0.01
+)
+
+// recent gives the days to look for emergencies on, newest first; none if there is but
+// one day, which is all days then.
+func (b *Builder) recent() (days []uint16) {
+	if b.oldest >= b.newest {
+		return nil
+	}
+	sums, most := [1 << dayBits]uint64{}, uint64(0)
+	for d := range sums {
+		for _, w := range b.workers {
+			sums[d] += w.days[d]
+		}
+		most = max(most, sums[d])
+	}
+	for d := int(b.newest); d >= int(b.oldest) && len(days) < recentDays; d-- {
+		if sums[d] > 0 && float64(sums[d]) >= thinDay*float64(most) {
+			days = append(days, uint16(d))
+		}
+	}
+	return days
+}
 
 // step is by how many bits prefixes get shorter while pooling, by family.
 var step = [2]int{2, 4}
 
-func newPooler(c *chooser, halfLifeDays float64, newest uint16, views int) *pooler {
-	return &pooler{chooser: c, weights: weights(halfLifeDays), newest: newest, views: views}
+func newPooler(c *chooser, halfLifeDays float64, newest uint16, recent []uint16) *pooler {
+	c.views = firstDay + len(recent)
+	return &pooler{chooser: c, weights: weights(halfLifeDays), newest: newest, recent: recent}
 }
 
 func (p *pooler) newNode(bits int) *node {
 	n := &node{bits: bits}
-	for v := range p.views {
+	for v := range p.chooser.views {
 		n.tallies[v] = make([]tally, len(p.chooser.o.Regions))
 		n.stats[v] = make([]stat, len(p.chooser.o.Regions))
 	}
@@ -63,8 +93,8 @@ func (p *pooler) add(c *cell) {
 	p.leaf.regions |= 1 << c.region
 	weight := max(1, p.weights[p.newest-c.day])
 	p.leaf.tallies[allDays][c.region].addCell(c, weight)
-	if p.views > 1 && c.day == p.newest {
-		p.leaf.tallies[newestDay][c.region].addCell(c, weightOne)
+	if i := slices.Index(p.recent, c.day); i >= 0 {
+		p.leaf.tallies[firstDay+i][c.region].addCell(c, weightOne)
 	}
 }
 
@@ -119,7 +149,7 @@ func (p *pooler) closeLeaf() {
 	if !n.open {
 		return
 	}
-	n.finish(p.views)
+	n.finish(p.chooser.views)
 	at := p.chooser.newLeaf(n)
 	n.sure = p.chooser.sure(n)
 	if !p.chooser.decide(at, n) {
@@ -133,7 +163,7 @@ func (p *pooler) closeLeaf() {
 func (p *pooler) close(i int) {
 	n := p.up[i]
 	waiting := p.pending[n.first:]
-	n.finish(p.views)
+	n.finish(p.chooser.views)
 	if n.sure == 0 {
 		n.sure = p.chooser.sure(n)
 	}
@@ -167,7 +197,7 @@ func (p *pooler) pass(n *node, to int) {
 		if n.regions>>r&1 == 0 {
 			continue
 		}
-		for v := range p.views {
+		for v := range p.chooser.views {
 			if to < len(p.up) {
 				p.up[to].tallies[v][r].merge(&n.tallies[v][r])
 			}

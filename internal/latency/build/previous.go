@@ -52,14 +52,14 @@ func numbersOf(m *latency.Map, regions []string) (numbers []uint8) {
 type previous struct {
 	walker
 	numbers []uint8
-	last    int // entry that was found last
-	used    int // entries that were found
+	found   []bool // entries
 }
 
 func newPrevious(o *Options, k Kind) *previous {
-	p := &previous{last: -1}
+	p := &previous{}
 	if o.Previous != nil {
 		p.entries, p.numbers = entriesOf(o.Previous, k), numbersOf(o.Previous, o.Regions)
+		p.found = make([]bool, len(p.entries))
 	}
 	return p
 }
@@ -70,9 +70,6 @@ func (p *previous) region(prefix netip.Prefix) uint8 {
 	if at < 0 || len(p.entries[at].Order) == 0 {
 		return none
 	}
-	if at != p.last {
-		p.last = at
-		p.used++
-	}
+	p.found[at] = true
 	return p.numbers[p.entries[at].Order[0]]
 }

@@ -27,7 +27,7 @@ type Report struct {
 // Side is one half of a map. Shares are parts of Demand.
 type Side struct {
 	Prefixes  int     `json:"prefixes"` // with measurements
-	Demand    uint64  `json:"demand"`   // measurements of them, weighed by age
+	Demand    uint64  `json:"demand"`   // measurements of them, weighed by age, and of Kept those of the previous map
 	Entries   int     `json:"entries"`
 	Overrides float64 `json:"overrides"` // share that gets another region than without the map
 	Moved     float64 `json:"moved"`     // share that gets another region than now
@@ -37,8 +37,10 @@ type Side struct {
 	// milliseconds: the mean over all demand. Of OverrideGain it is the mean over Overrides.
 	Gain         float64 `json:"gain_ms"`
 	OverrideGain float64 `json:"override_gain_ms"`
-	// Expired is entries of the previous map that nothing was measured of.
+	// Expired is entries of the previous map that nothing was measured of, Kept those
+	// of them that stay since more is not allowed to change.
 	Expired int      `json:"expired"`
+	Kept    int      `json:"kept"`
 	Why     []Why    `json:"why"`
 	Changes []Change `json:"changes,omitempty"` // those with most gain
 	Waiting []Change `json:"waiting,omitempty"` // the same of Deferred
@@ -78,7 +80,7 @@ func (b *Builder) report(capped [2]uint64) *Report {
 
 // side sums up the decisions of one kind.
 func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
-	side := &Side{Prefixes: len(c.leaves), Demand: s.total, Entries: entries, Expired: len(c.before.entries) - c.before.used, Why: []Why{}}
+	side := &Side{Demand: s.total, Entries: entries, Expired: c.expired, Kept: s.silent, Why: []Why{}}
 	share := func(d uint64) float64 { return float64(d) / float64(max(s.total, 1)) }
 	var count [numReasons]int
 	var demand [numReasons]uint64
@@ -91,6 +93,9 @@ func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
 		p := &pieces[i]
 		for at := p.from; at < p.to; at++ {
 			l := &c.leaves[at]
+			if l.entry < 0 {
+				side.Prefixes++
+			}
 			count[l.why]++
 			demand[l.why] += uint64(l.demand)
 			after := l.after(p)
@@ -145,7 +150,7 @@ func (c *chooser) change(at int, to uint8, share func(uint64) float64) Change {
 	}
 	l := &c.leaves[at]
 	return Change{
-		Prefix: l.key.prefix(c.o.longest(l.key)).String(), From: name(l.current()), To: name(to),
+		Prefix: l.key.prefix(int(l.bits)).String(), From: name(l.current()), To: name(to),
 		Gain: float64(l.gain), Share: share(uint64(l.demand)), Reason: reasonNames[l.why],
 	}
 }
@@ -179,6 +184,9 @@ func (s *Side) writeText(b *strings.Builder, k Kind) {
 	fmt.Fprintf(b, "  overrides %s of the demand, p75 there lower by %.1f ms; of all by %.2f ms\n", percent(s.Overrides), s.OverrideGain, s.Gain)
 	if s.Expired > 0 {
 		fmt.Fprintf(b, "  expired %d entries, of which nothing was measured\n", s.Expired)
+	}
+	if s.Kept > 0 {
+		fmt.Fprintf(b, "  kept %d entries, of which nothing was measured either: more change than the budget allows\n", s.Kept)
 	}
 	for _, y := range s.Why {
 		fmt.Fprintf(b, "  %7s  %s (%d prefixes)\n", percent(y.Share), y.Reason, y.Prefixes)

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/latency"
@@ -16,12 +18,15 @@ type Result struct {
 // but to be closed.
 func (b *Builder) Build() (*Result, error) {
 	clients, resolvers := newChooser(&b.o, Clients), newChooser(&b.o, Resolvers)
-	views := 1
-	if b.oldest < b.newest {
-		views = maxViews
+	if err := b.bad.check(b.lines, b.o.MaxBad); err != nil {
+		return nil, err
 	}
+	if b.oldest > b.newest && !b.o.Force {
+		return nil, b.nothing()
+	}
+	recent := b.recent()
 	half := b.o.HalfLife.Hours() / 24
-	poolers := [2]*pooler{newPooler(clients, half, b.newest, views), newPooler(resolvers, half, b.newest, views)}
+	poolers := [2]*pooler{newPooler(clients, half, b.newest, recent), newPooler(resolvers, half, b.newest, recent)}
 	capped, err := b.each(func(c *cell) error {
 		poolers[c.key.kind()].add(c)
 		return nil
@@ -32,7 +37,7 @@ func (b *Builder) Build() (*Result, error) {
 	report := b.report(capped)
 	from, until := b.o.Until.Add(-b.o.Window), b.o.Until
 	m := &latency.Map{
-		Built: utc(b.o.Now), From: utc(from), Until: utc(until), Regions: b.o.Regions,
+		Built: utc(b.o.Built), From: utc(from), Until: utc(until), Regions: b.o.Regions,
 	}
 	for k, p := range poolers {
 		p.end()
@@ -42,8 +47,21 @@ func (b *Builder) Build() (*Result, error) {
 		} else {
 			report.Resolvers, m.Resolvers = side, entries
 		}
+		if err := p.chooser.halved(entries); err != nil {
+			return nil, err
+		}
 	}
 	return &Result{m, report}, nil
+}
+
+// nothing is the error for inputs of which nothing counts: a map of them would be empty.
+func (b *Builder) nothing() error {
+	text := fmt.Sprintf("no measurements from %s until %s in %d lines: a map of them would have no entries; look at the inputs, -until and -window, or use -force",
+		utc(b.o.Until.Add(-b.o.Window)).Format(time.RFC3339), utc(b.o.Until).Format(time.RFC3339), b.lines)
+	for _, r := range b.bad.rejected() {
+		text += fmt.Sprintf("\n  %d  %s", r.Lines, r.Reason)
+	}
+	return errors.New(text)
 }
 
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
@@ -73,7 +91,7 @@ func (b *Builder) each(yield func(*cell) error) (capped [2]uint64, err error) {
 			}
 			return g.capped, err
 		}
-		if sketches != nil {
+		if sketches != nil && b.wholeDay(c.day) {
 			if err := sketches.write(c); err != nil {
 				return capped, err
 			}
@@ -90,15 +108,16 @@ func (b *Builder) each(yield func(*cell) error) (capped [2]uint64, err error) {
 
 // finish holds the choices to the budget and makes entries of them.
 func (c *chooser) finish() (*Side, []latency.Entry) {
+	c.addSilent()
 	s := c.budget()
 	pieces := c.partition(true)
-	if normal, _ := c.limits(s.total); s.normal+c.along(pieces) > normal {
+	if normal, _ := c.limits(c.measured()); s.normal+c.along(pieces) > normal {
 		pieces = c.partition(false)
 	}
 	var entries []latency.Entry
 	for i := range pieces {
 		if p := &pieces[i]; p.region != none {
-			entries = append(entries, c.entry(p))
+			entries = append(entries, c.entryOf(p))
 		}
 	}
 	return c.side(&s, pieces, len(entries)), entries

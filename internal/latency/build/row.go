@@ -53,6 +53,8 @@ type row [numFields][]byte
 var (
 	errBefore   = errors.New("before the window")
 	errAfter    = errors.New("after the window")
+	errMillis   = errors.New("time: in milliseconds, as JavaScript has it: divide it by 1000")
+	errSpecial  = errors.New("client: special-purpose address space, where no map is used")
 	errFuture   = errors.New("time: in the future")
 	errTime     = errors.New("time: expected RFC 3339, a date, or seconds since 1970")
 	errClient   = errors.New("client: expected an address, or a prefix of the length of -longest4 or -longest6 or longer")
@@ -60,14 +62,14 @@ var (
 	errRegion   = errors.New("region: unknown")
 	errRTT      = errors.New("rtt_ms: expected a number over 0, at most 60000")
 	errOK       = errors.New("ok: expected true, false, 1 or 0")
-	errCount    = errors.New("n, failed: expected whole numbers, at most 2^40, not both 0")
+	errCount    = errors.New("n, failed: expected whole numbers, at most 10^9, not both 0")
 	errP75      = errors.New("p75: expected a number over 0, at most 60000")
 	errSketch   = errors.New("sketch: expected bin:count for each bin, separated by blanks, in order, n in all")
 	errNoData   = errors.New("expected rtt_ms, or n with p75 or sketch")
 )
 
 // notFaults are reasons that say nothing against the input.
-var notFaults = map[error]bool{errBefore: true, errAfter: true}
+var notFaults = map[error]bool{errBefore: true, errAfter: true, errSpecial: true}
 
 const maxCount = 1 << 40
 
@@ -84,6 +86,9 @@ func (w *worker) take(r *row) error {
 	client, whole, ok := w.prefix(r[fClient], Clients)
 	if !ok && (len(r[fClient]) > 0 || len(r[fN]) == 0) {
 		return errClient
+	}
+	if ok && client.special() {
+		return errSpecial
 	}
 	resolver, _, okResolver := w.prefix(r[fResolver], Resolvers)
 	if !okResolver && len(r[fResolver]) > 0 || !ok && !okResolver {
@@ -123,6 +128,33 @@ func (w *worker) take(r *row) error {
 	}
 	return nil
 }
+
+// special tells whether a key lies in special-purpose space: there the server uses no map
+// for client subnets. The list is that of topology.Special.
+func (k key) special() bool {
+	for _, s := range specialKeys {
+		if k>>familyBit&1 == s.at>>familyBit&1 && (k^s.at)<<(64-familyBit)>>(64-s.bits) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+type keyPrefix struct {
+	at   key
+	bits int
+}
+
+var specialKeys = func() (list []keyPrefix) {
+	for _, s := range []string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3",
+		"::/56", "fc00::/7", "fe80::/10", "ff00::/8",
+	} {
+		p := netip.MustParsePrefix(s)
+		list = append(list, keyPrefix{newKey(Clients, p.Addr(), p.Bits()), p.Bits()})
+	}
+	return list
+}()
 
 // hashKey makes a source of a client prefix.
 func hashKey(k key) uint32 { return uint32(uint64(k) * 0x9e3779b97f4a7c15 >> 40) }
@@ -248,6 +280,9 @@ func (w *worker) time(b []byte, many bool) (unix int64, err error) {
 	unix, ok := parseTime(b)
 	switch {
 	case !ok:
+		if n, isNumber := atoi(b); isNumber && n/1000 <= uint64(w.now)+86400 && n >= 1e11 {
+			return 0, errMillis
+		}
 		return 0, errTime
 	case unix > w.now:
 		return 0, errFuture
@@ -284,7 +319,7 @@ func parseTime(b []byte) (unix int64, ok bool) {
 		h, ok4 := atoi(b[11:13])
 		mi, ok5 := atoi(b[14:16])
 		s, ok6 := atoi(b[17:19])
-		if ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && mo >= 1 && mo <= 12 && d >= 1 && d <= 28 && h < 24 && mi < 60 && s < 60 {
+		if ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && y >= 1 && mo >= 1 && mo <= 12 && d >= 1 && d <= 28 && h < 24 && mi < 60 && s < 60 {
 			return civil(int64(y), int64(mo), int64(d))*86400 + int64(h)*3600 + int64(mi)*60 + int64(s), true
 		}
 	}

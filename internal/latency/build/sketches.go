@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -92,13 +95,17 @@ func (b *Builder) readSketches(name string, r *bufio.Reader) error {
 	w := b.workers[0]
 	var buf []byte
 	var c cell
+	days := make(map[int64]bool)
 	for n := uint64(0); ; n++ {
 		size, err := binary.ReadUvarint(r)
 		if err != nil || size > maxCode {
 			return errors.Join(err, errSketches)
 		}
 		if size == 0 {
-			return readEnd(r, n)
+			if err := readEnd(r, n); err != nil {
+				return err
+			}
+			return b.noDayTwice(name, days)
 		}
 		if uint64(cap(buf)) < size {
 			buf = make([]byte, size)
@@ -114,12 +121,34 @@ func (b *Builder) readSketches(name string, r *bufio.Reader) error {
 		}
 		b.lines++
 		if reason := w.takeCell(&c, regions, shift); reason != nil {
-			w.bad.add(b.inputs, name, int64(n)+1, reason)
+			w.bad.add(b.inputs, name, int64(n)+1, reason, nil)
+		} else {
+			days[int64(c.day)] = true
 		}
 		if n&0xfff == 0 {
 			b.progress("reading", b.read, b.total)
 		}
 	}
+}
+
+// noDayTwice is an error if another file of sketches has a day, too: then the same
+// measurements may be in both.
+func (b *Builder) noDayTwice(name string, days map[int64]bool) error {
+	for _, d := range slices.Sorted(maps.Keys(days)) {
+		if before, ok := b.sketched[d]; ok && !b.o.Force {
+			return fmt.Errorf("has measurements of %s, as %s has: they may count twice; write each day to one file (-until, -window 24h), or use -force",
+				time.Unix((d+int64(b.calendar))*86400, 0).UTC().Format(time.DateOnly), before)
+		}
+		b.sketched[d] = name
+	}
+	return nil
+}
+
+// wholeDay tells whether all of a day is in the window.
+func (b *Builder) wholeDay(d uint16) bool {
+	start := (int64(d) + int64(b.calendar)) * 86400
+	until := b.o.Until.Unix()
+	return start >= until-int64(b.o.Window/time.Second) && start+86400 <= until
 }
 
 // takeCell keeps a cell by this builder's regions and days.

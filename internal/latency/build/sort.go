@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 )
 
 // worker takes rows in and keeps what they say, sorted, in memory and beyond it
@@ -14,8 +15,9 @@ type worker struct {
 	records          []record
 	maxRecords       int
 	cells            cellBuffer
-	maxCells         int    // bytes
-	oldest, newest   uint16 // days
+	maxCells         int                  // bytes
+	oldest, newest   uint16               // days
+	days             [1 << dayBits]uint64 // about how much was measured on each
 	bad              badLines
 	scratch          cell
 	err              error // of a run that couldn't be written
@@ -42,7 +44,7 @@ func newWorker(b *Builder) *worker {
 	from := b.o.Until.Add(-b.o.Window)
 	share := b.o.Memory / int64(b.o.Workers)
 	return &worker{
-		b: b, oldest: math.MaxUint16, from: from.Unix(), until: b.o.Until.Unix(), now: b.o.Now.Unix(),
+		b: b, oldest: math.MaxUint16, from: from.Unix(), until: b.o.Until.Add(time.Second - 1).Unix(), now: b.o.Now.Unix(),
 		// A quarter is for what runs are read with, and for the rest.
 		maxRecords: int(max(share/2/recordSize, 16)),
 		maxCells:   int(share / 4),
@@ -51,6 +53,7 @@ func newWorker(b *Builder) *worker {
 
 func (w *worker) addRecord(r record) {
 	w.oldest, w.newest = min(w.oldest, r.day()), max(w.newest, r.day())
+	w.days[r.day()]++
 	if len(w.records) >= w.maxRecords {
 		w.spillRecords()
 	}
@@ -65,6 +68,7 @@ func (w *worker) addRecord(r record) {
 
 func (w *worker) addCell(c *cell) {
 	w.oldest, w.newest = min(w.oldest, c.day), max(w.newest, c.day)
+	w.days[c.day] += min(c.demand(), maxExact) // one line can't make the others look thin
 	if len(w.cells.code)+cellRefSize*len(w.cells.refs) >= w.maxCells {
 		w.spillCells()
 	}

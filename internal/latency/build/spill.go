@@ -8,8 +8,34 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 )
+
+// spillName is that of directories of this user's builds.
+func spillName() string { return fmt.Sprintf("gslb-map-%d-*", os.Getuid()) }
+
+// sweep removes what builds that were killed left behind: directories of this user's that
+// nothing was written to for a day.
+func sweep(dir string, now time.Time) {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, spillName()))
+	for _, path := range left {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || now.Sub(info.ModTime()) < day {
+			continue
+		}
+		if files, _ := filepath.Glob(filepath.Join(path, "*")); !slices.ContainsFunc(files, func(f string) bool {
+			info, err := os.Lstat(f)
+			return err != nil || !strings.HasPrefix(filepath.Base(f), "run-") || now.Sub(info.ModTime()) < day
+		}) {
+			os.RemoveAll(path) // the next build tries again
+		}
+	}
+}
 
 // runs are sorted files in the builder's directory. Any number of goroutines may
 // spill at once.

@@ -50,7 +50,9 @@ host new.example.com {
 	pool b 192.0.2.7
 }`))
 		w.set("192.0.2.7 stuck")
+		r.mu.Lock()
 		g.files.view = "inside"
+		r.mu.Unlock()
 		time.Sleep(oneProbe)
 		w.set("192.0.2.1 fail, 192.0.2.2 fail, 2001:db8:a::1 fail, 192.0.2.3 full, 192.0.2.6 fail")
 		time.Sleep(fallen)
@@ -152,7 +154,9 @@ func TestHealthMetricsOfSeveral(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.stop(gen)
+		r.mu.Lock()
 		gs[2].files.view = "inside"
+		r.mu.Unlock()
 		if n := testutil.CollectAndCount(healthCollector{r}, "coredns_gslb_endpoint_state"); n != 4 {
 			t.Errorf("%d states, want those of two endpoints in two views", n)
 		}

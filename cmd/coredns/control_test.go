@@ -37,8 +37,8 @@ func TestControlMoves(t *testing.T) {
 		{"undrain 192.0.2.1", "c", 50},
 		{"weight 192.0.2.1 9", "", 0},
 	} {
-		if strings.Contains(step.do, "LAST") {
-			step.do = strings.Replace(step.do, "LAST", last(t, o), 1)
+		if before, after, ok := strings.Cut(step.do, "LAST"); ok {
+			step.do = before + last(t, o) + after
 		}
 		line := step.do + " -quiet"
 		if !strings.HasPrefix(line, "cancel") {

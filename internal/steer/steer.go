@@ -151,9 +151,6 @@ const (
 // String is "up", "full", "down" or "drained".
 func (v Verdict) String() string { return [...]string{"up", "full", "down", "drained"}[v] }
 
-// alive says whether the endpoint can serve.
-func (v Verdict) alive() bool { return v <= Full }
-
 // EndpointState is the state of one endpoint. The zero value is up and steady.
 type EndpointState struct {
 	Verdict Verdict

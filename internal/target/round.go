@@ -39,11 +39,11 @@ func (s *State) after(v4, v6 finding, now time.Time) *State {
 	case v4.none && v6.none:
 		next.Err = errNothing
 	case v4.err != nil && v6.err != nil:
-		next.Err = fmt.Errorf("A: %w; AAAA: %w", v4.err, v6.err)
+		next.Err = fmt.Errorf("type A: %w; type AAAA: %w", v4.err, v6.err)
 	case v4.err != nil:
-		next.Err = fmt.Errorf("A: %w", v4.err)
+		next.Err = fmt.Errorf("type A: %w", v4.err)
 	case v6.err != nil:
-		next.Err = fmt.Errorf("AAAA: %w", v6.err)
+		next.Err = fmt.Errorf("type AAAA: %w", v6.err)
 	}
 	if next.V4.Failing || next.V6.Failing {
 		next.Failures = s.Failures + 1

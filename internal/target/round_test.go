@@ -122,10 +122,10 @@ func TestErrors(t *testing.T) {
 	}{
 		{good, good, 0, "<nil>"},
 		{good, none, 0, "<nil>"},
-		{partly, none, 0, "A: some left out"},
-		{good, bad, 1, "AAAA: broken"},
-		{none, bad, 1, "AAAA: broken"},
-		{bad, bad, 1, "A: broken; AAAA: broken"},
+		{partly, none, 0, "type A: some left out"},
+		{good, bad, 1, "type AAAA: broken"},
+		{none, bad, 1, "type AAAA: broken"},
+		{bad, bad, 1, "type A: broken; type AAAA: broken"},
 		{none, none, 1, errNothing.Error()},
 	} {
 		s := (&State{}).after(tc.v4, tc.v6, noon)

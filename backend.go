@@ -52,7 +52,9 @@ func (b backend) Publish(_ context.Context, next *control.Overrides, digest stri
 	if digest != "" && digest != b.r.digest() {
 		return control.ErrStale
 	}
+	tellOverrides(b.ledger.inService, next)
 	b.ledger.inService = next
+	b.r.steering.law.state = b.r.steering.law.state.Release()
 	b.r.moved(time.Now())
 	return nil
 }
@@ -93,8 +95,8 @@ func (b backend) WhatIf(_ context.Context, next *control.Overrides) (control.Rep
 		m.Overrides = next
 		after[i] = view{g, before[i].plan, before[i].plan.Snapshots(g.verdict, m), before[i].demand}
 	}
-	was := b.r.steering.law.judge(before, now)
-	is := b.r.steering.law.judge(after, now)
+	was := b.r.steering.law.foretell(before, now)
+	is := b.r.steering.law.foretell(after, now)
 	pairs := make([]guard.Pair, len(before))
 	for i, g := range instances {
 		if is.out != nil {

@@ -189,7 +189,11 @@ func (b backend) Status(context.Context) (control.Status, error) {
 	if law.out != nil {
 		s.Deficit = law.out.Deficit
 	}
+	s.Warnings = append(s.Warnings, law.warnings(now)...)
 	for _, g := range b.r.latest() {
+		if g.held {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: guards hold back levers that the clock would move; the log says why", g.block.Pos))
+		}
 		live, m := g.live.Load(), g.moves(now)
 		for i := range g.block.Regions {
 			if region := &g.block.Regions[i]; shown[region.Name] == nil {

@@ -155,7 +155,7 @@ func openLedger(r *registry, dir string) (*ledger, error) {
 		return nil, fmt.Errorf("state directory: %w: expected one that this process can write to", err)
 	}
 	l := &ledger{dir: dir}
-	store, err := control.Open(control.StoreOptions{Dir: dir, Backend: backend{r, l}, Now: time.Now, Logf: log.Errorf})
+	store, err := control.Open(control.StoreOptions{Dir: dir, Backend: backend{r, l}, Now: time.Now, Logf: log.Warningf})
 	if store == nil {
 		return nil, err
 	}

@@ -116,7 +116,11 @@ func (g *GSLB) steered(ctx context.Context, w dns.ResponseWriter, q *query, s *s
 	var client steer.Client
 	var d steer.Decision
 	by := g.decide(q, s, host, familyOf(q.qtype), nil, &client, &d)
-	s.demand.count(host.Index, &client, d.Region)
+	given := d.Region
+	if d.Shed {
+		given = steer.NoRegion // it is the name's, not the region's
+	}
+	s.demand.count(host.Index, &client, given)
 	g.observe(ctx, q, host, &client, by, &d)
 	switch d.Outcome {
 	case steer.OutcomeAnswer, steer.OutcomeLastResort:

@@ -19,6 +19,7 @@ type law struct {
 	next    time.Time
 	signals signals
 	memory  lawMemory
+	said    saidOfLoad
 }
 
 // The time between two steps of the law is that between two readings of the load
@@ -113,6 +114,7 @@ func (s *steering) hear(now time.Time) *hearing {
 // keep takes what a step comes to into service, from the next snapshots on.
 func (s *steering) keep(h *hearing, v verdicts) {
 	s.law.state, s.law.out, s.law.sinks, s.law.views = v.state, v.out, v.sinks, h.views
+	s.law.tell(h.in.Now)
 	for i, w := range h.views {
 		w.g.admitted, w.g.loads = admissions{}, nil
 		if v.out != nil {
@@ -146,6 +148,14 @@ func (s *steering) foresee(others []*GSLB, g *GSLB, next *state, now time.Time) 
 	}
 	v := s.law.judge(append(views, view{g, next.plan, next.snapshots, next.demand}), now)
 	return &foreseen{v.admitted[len(views)], v.loads[len(views)]}
+}
+
+// foretell works out where the law will end up if nothing else changes, and changes
+// nothing.
+func (l *law) foretell(views []view, now time.Time) verdicts {
+	h := l.hear(views, now)
+	h.in.Settled = true
+	return h.judge()
 }
 
 // judge makes a step of the law, and changes nothing.

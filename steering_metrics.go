@@ -29,7 +29,9 @@ var (
 	sinkSay = desc("load_weight_ratio",
 		"The say that a region's load has by its age: 1 is fresh, 0 is absent, which is never taken for no load.", "sink")
 	sinkRefused = desc("load_refused",
-		"1 while the load that a region reports can't be (not a number, negative, absurdly large).", "sink")
+		"1 while the load of a region can't be read, or can't be (not a number, negative, absurdly large).", "sink")
+	sinkHeld = desc("held",
+		"1 while a region is held: its load jumped again and again by itself, so what has left it stays away.", "sink")
 	sinkUse = desc("utilisation_ratio",
 		"Load of a region by its capacity.", "sink")
 	sinkDemand = desc("demand",
@@ -108,7 +110,7 @@ func init() {
 // Describe implements prometheus.Collector.
 func (steeringCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck, sinkSilent,
+		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkHeld, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck, sinkSilent,
 		lawDeficit, lawMoved, lawLeft, regionAdmission, regionWanted, regionServed, regionDeviation, hostConcentration,
 		regionDial, regionRamp, regionSoak, regionDrained, overridesActive, wrongTokens,
 		mapBuilt, mapEntries, mapIgnored, targetAddresses, targetFailing,
@@ -171,7 +173,8 @@ func (l *law) collect(ch chan<- prometheus.Metric, now time.Time) {
 		value(ch, sinkOscillating, oneIf(o.Oscillating), sink.Name)
 		value(ch, sinkSay, o.Fade, sink.Name)
 		value(ch, sinkStuck, oneIf(o.Stuck), sink.Name)
-		value(ch, sinkRefused, oneIf(o.Refused), sink.Name)
+		value(ch, sinkRefused, oneIf(l.unreadable(i, now) != nil), sink.Name)
+		value(ch, sinkHeld, oneIf(o.Held), sink.Name)
 		all, _ := l.signals.total(sink.Name, l.sinks.sums[i].levers.Capacity.Score, now)
 		value(ch, sinkSilent, float64(all.Silent), sink.Name)
 		if o.Reading == capacity.Never {

@@ -30,7 +30,9 @@ type serverBlock struct {
 	view   string              // name of its view; empty: it takes every query
 	words  map[string][]string // of every directive
 	tokens []config.Token      // of gslb; empty: it has none
-	root   string
+	// stateElsewhere: another block names the state directory of the process.
+	stateElsewhere bool
+	root           string
 
 	targetsError error // why the saved addresses of targets can't be read, once it is built
 }
@@ -67,6 +69,11 @@ func readCorefile(path string) ([]serverBlock, error) {
 			return nil, err
 		}
 		blocks = append(blocks, s)
+	}
+	for i := range blocks {
+		for j := range blocks {
+			blocks[i].stateElsewhere = blocks[i].stateElsewhere || i != j && slices.ContainsFunc(blocks[j].tokens, func(t config.Token) bool { return t.Text == "state" })
+		}
 	}
 	if !found {
 		return nil, fmt.Errorf("%s: no server block has a gslb block: expected `gslb { … }` in one of them", path)
@@ -163,6 +170,9 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	}
 	p, err := plan.Build(block, options)
 	if err != nil {
+		return nil, plugin.Error("gslb", err)
+	}
+	if err := s.control(block); err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
 	if refused := guard.Hosts(p); len(refused) > 0 {
@@ -263,4 +273,20 @@ func (s *serverBlock) resolve(b *config.Block, now time.Time) (plan.Resolve, err
 		}
 		return st.Addresses(now, keep), false
 	}, err
+}
+
+// control holds what a control statement needs: a state directory, here in the same
+// block, and a file of tokens that can be used.
+func (s *serverBlock) control(b *config.Block) error {
+	c := b.Control
+	if c == nil {
+		return nil
+	}
+	if b.State == nil && !s.stateElsewhere {
+		return fmt.Errorf("%s: control needs `state DIR`: overrides and the audit log are kept there", c.Pos)
+	}
+	if _, err := control.OpenTokens(plan.Join(s.root, c.Token), time.Now); err != nil {
+		return fmt.Errorf("%s: %w", c.Pos, err)
+	}
+	return nil
 }

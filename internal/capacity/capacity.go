@@ -92,6 +92,9 @@ type Input struct {
 	Delay  time.Duration
 	Sinks  []Sink
 	Groups []Group
+	// Settled asks what the end of it will be: all that is to be moved moves in this
+	// step. It is for forecasts.
+	Settled bool
 }
 
 // Reading says what became of a sink's signal.
@@ -156,5 +159,6 @@ type SinkOutput struct {
 	// half of its latest swings, as a part of the capacity. Held: what left it does not
 	// come back for now.
 	Oscillating, Held bool
+	HeldUntil         time.Time // zero where it is not
 	Amplitude         float64
 }

@@ -71,7 +71,7 @@ const (
 	// away for MinHold, twice as long each time it begins again, at most MaxHold.
 	HoldJumps = 3
 	MinHold   = time.Hour
-	MaxHold   = 24 * time.Hour
+	MaxHold   = 4 * time.Hour
 
 	// maxMoments bounds the history of flows.
 	maxMoments = 64

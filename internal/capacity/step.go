@@ -58,7 +58,7 @@ func Step(s *State, in *Input) (*State, *Output) {
 		s = &State{}
 	}
 	w := begin(s, in)
-	out := &Output{Urgent: w.urgent()}
+	out := &Output{Urgent: w.urgent() || in.Settled}
 	w.makeRows()
 	w.estimateDemand()
 	w.setLimits()
@@ -146,6 +146,9 @@ func (w *work) finish(out *Output) {
 		}
 		o.Oscillating, o.Amplitude = m.Swings.verdict()
 		o.Stuck, o.Held = m.Stuck, k.held
+		if k.held {
+			o.HeldUntil = m.Held
+		}
 		if over := k.wanted - k.plain; over > mul(w.total, tiny) && !math.IsInf(k.plain, 1) {
 			out.Deficit += over
 		}

@@ -100,6 +100,11 @@ func (m Mark) sane() bool { return amount(m.Use) == m.Use && amount(m.Way) == m.
 // again while what is admitted hardly changes tells of that, and the sink is held.
 func (w *work) watchSwings() {
 	span := time.Duration(mul(SwingSpan*1e9, w.tau()))
+	for r := range w.sinks { // whoever went or came back: what the others' loads do follows from that
+		if m := &w.state.Sinks[r]; m.Open >= 0 && math.Abs(m.Open-w.sinks[r].open) >= UrgentLoss {
+			w.forgetSwings()
+		}
+	}
 	for r := range w.sinks {
 		k, m := &w.sinks[r], &w.state.Sinks[r]
 		if k.cap == 0 || math.Abs(m.Open-k.open) >= UrgentLoss {
@@ -146,4 +151,25 @@ func (w *work) hold() {
 	for r := range w.sinks {
 		w.state.Sinks[r].Swings.Turns = nil
 	}
+}
+
+// forgetSwings begins to watch anew. Who is held stays so.
+func (w *work) forgetSwings() {
+	for r := range w.sinks {
+		w.state.Sinks[r].Swings = Swings{}
+	}
+}
+
+// Release is s without holds and swings: an operator has done something, so what was
+// seen before says nothing of what comes. nil stays nil.
+func (s *State) Release() *State {
+	if s == nil {
+		return nil
+	}
+	n := *s
+	n.Sinks = slices.Clone(s.Sinks)
+	for i := range n.Sinks {
+		n.Sinks[i].Swings, n.Sinks[i].Hold, n.Sinks[i].Held = Swings{}, 0, time.Time{}
+	}
+	return &n
 }

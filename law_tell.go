@@ -1,0 +1,117 @@
+package gslb
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/control"
+)
+
+// saidOfLoad is what the log has said of loads and of the law, so that each thing is said
+// once when it begins and once when it ends.
+type saidOfLoad struct {
+	unread map[string]bool // sinks whose load can't be read
+	held   map[string]bool
+	over   bool // there is a deficit
+}
+
+// tell logs what has changed with the last step: loads that can't be read, regions that
+// are held, and a deficit.
+func (l *law) tell(now time.Time) {
+	if l.said.unread == nil {
+		l.said.unread, l.said.held = make(map[string]bool), make(map[string]bool)
+	}
+	if l.out == nil {
+		return
+	}
+	for i := range l.sinks.list {
+		name, o := l.sinks.list[i].Name, &l.out.Sinks[i]
+		err := l.unreadable(i, now)
+		if was := l.said.unread[name]; was != (err != nil) {
+			l.said.unread[name] = err != nil
+			if err != nil {
+				log.Warningf("Load of %s can't be read: %v; the last good one counts for less as it gets old, and is never taken for no load", name, err)
+			} else {
+				log.Infof("Load of %s is read again", name)
+			}
+		}
+		if was := l.said.held[name]; was != o.Held {
+			l.said.held[name] = o.Held
+			if o.Held {
+				log.Warningf("%s", heldText(name, o.HeldUntil))
+			} else {
+				log.Infof("Region %s is no longer held", name)
+			}
+		}
+	}
+	if over := l.out.Deficit > 0.001*l.out.Demand; over != l.said.over {
+		l.said.over = over
+		if over {
+			log.Errorf("Demand of %.4g is %.4g more than all regions are to take together: they share it equally, above their targets", l.out.Demand, l.out.Deficit)
+		} else {
+			log.Infof("All demand fits again")
+		}
+	}
+}
+
+// warnings are what somebody should see of the last step.
+func (l *law) warnings(now time.Time) (list []string) {
+	if l.out == nil {
+		return nil
+	}
+	for i := range l.sinks.list {
+		name, o := l.sinks.list[i].Name, &l.out.Sinks[i]
+		if err := l.unreadable(i, now); err != nil {
+			list = append(list, fmt.Sprintf("load of %s can't be read: %v", name, err))
+		}
+		if o.Held {
+			list = append(list, heldText(name, o.HeldUntil))
+		}
+	}
+	return list
+}
+
+// unreadable is why the load of a sink that has one can't be read; nil: it can, or
+// nothing has been read yet.
+func (l *law) unreadable(i int, now time.Time) error {
+	levers := l.sinks.sums[i].levers
+	if levers == nil || levers.Capacity == nil || levers.Load == nil {
+		return nil
+	}
+	t, _ := l.signals.total(l.sinks.list[i].Name, levers.Capacity.Score, now)
+	switch {
+	case t.Err != nil:
+		return t.Err
+	case l.out.Sinks[i].Refused:
+		return fmt.Errorf("%g can't be a load", t.Value)
+	}
+	return nil
+}
+
+// heldText says that the law holds a region, why, and what ends that.
+func heldText(name string, until time.Time) string {
+	return fmt.Sprintf("Region %s is held until %s: its load jumped again and again by itself, as one very large resolver makes it, "+
+		"so what has left it stays away; any change with gslbctl ends that", name, until.UTC().Format(time.RFC3339))
+}
+
+// tellOverrides logs what operators have changed.
+func tellOverrides(before, after *control.Overrides) {
+	for _, o := range after.All() {
+		if before.Find(o.ID) != nil {
+			continue
+		}
+		until := "until " + o.Until.UTC().Format(time.RFC3339)
+		if o.Never {
+			until = "until it is cancelled"
+		}
+		log.Infof("Override %s by %s: %s of %s is %s, was %s, %s: %s", o.ID, o.By, o.Lever, o.Object, o.Value, o.Previous, until, oneLine(o.Why))
+	}
+	for _, o := range before.All() {
+		if after.Find(o.ID) == nil {
+			log.Infof("Override %s (%s of %s is %s) is over", o.ID, o.Lever, o.Object, o.Value)
+		}
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

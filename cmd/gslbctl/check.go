@@ -41,6 +41,9 @@ func check(args []string, stdout, stderr io.Writer) int {
 			continue
 		}
 		p, err := s.build()
+		if err == nil {
+			err = s.checkControl(p.Block)
+		}
 		if err != nil {
 			code = fail(stderr, err)
 			continue

@@ -108,6 +108,9 @@ func (c *controlCall) printDone(r *control.Result, now time.Time) {
 		if o := a.Override; o != nil {
 			row(c.out, "done", "override %s: %s of %s is %s, %s; it was %s", o.ID, o.Lever, o.Object, value(o), expiry(o, now), o.Previous)
 			row(c.out, "undo", "%s", strings.Join(append([]string{"gslbctl cancel", o.ID, "-why REASON"}, c.given...), " "))
+			if was := a.Replaced; was != nil {
+				row(c.out, "", "that is to what the Corefile has; for what was before, set it to %s again", value(was))
+			}
 		}
 		if o := a.Cancelled; o != nil {
 			row(c.out, "done", "override %s is cancelled: %s of %s was %s (%s: %s)", o.ID, o.Lever, o.Object, value(o), o.By, o.Why)

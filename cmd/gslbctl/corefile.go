@@ -172,9 +172,6 @@ func (s *serverBlock) build() (*plan.Plan, error) {
 	if err != nil {
 		return nil, plugin.Error("gslb", err)
 	}
-	if err := s.control(block); err != nil {
-		return nil, plugin.Error("gslb", err)
-	}
 	if refused := guard.Hosts(p); len(refused) > 0 {
 		if _, accepted := guard.Accepted(&block.Guard, now); !accepted {
 			return nil, plugin.Error("gslb", guard.Error(block, refused, now))
@@ -275,9 +272,9 @@ func (s *serverBlock) resolve(b *config.Block, now time.Time) (plan.Resolve, err
 	}, err
 }
 
-// control holds what a control statement needs: a state directory, here in the same
-// block, and a file of tokens that can be used.
-func (s *serverBlock) control(b *config.Block) error {
+// checkControl holds what a control statement needs: a state directory, and a file of
+// tokens that can be used.
+func (s *serverBlock) checkControl(b *config.Block) error {
 	c := b.Control
 	if c == nil {
 		return nil

@@ -1,0 +1,109 @@
+package gslb
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// TestLoadsAreToldOf writes what is no load, and holds that log, metric and status say so,
+// each once, and when it is over.
+func TestLoadsAreToldOf(t *testing.T) {
+	for _, bad := range []string{"NaN", "-50", "garbage", "1e300", ""} {
+		t.Run(bad, func(t *testing.T) {
+			p := newPlant(t, 60)
+			synctest.Test(t, func(t *testing.T) {
+				logged := logTo(t)
+				r := newWorld().registry()
+				gen, g := r.mustStart(t, p.block(""))
+				defer r.stop(gen)
+				p.run(t, g, time.Minute)
+				said := func(what string, warnings int, refused float64) {
+					t.Helper()
+					synctest.Wait()
+					r.mu.Lock()
+					list := r.steering.law.warnings(time.Now())
+					r.mu.Unlock()
+					if n := strings.Count(logged.String(), "Load of eu can't be read"); n != warnings || (len(list) == 1) != (refused == 1) {
+						t.Errorf("%s: %d warnings, status %q, log\n%s", what, n, list, logged.String())
+					}
+					want := "# HELP coredns_gslb_load_refused 1 while the load of a region can't be read, or can't be (not a number, negative, absurdly large).\n" +
+						"# TYPE coredns_gslb_load_refused gauge\ncoredns_gslb_load_refused{sink=\"eu\"} " + map[float64]string{0: "0", 1: "1"}[refused] + "\ncoredns_gslb_load_refused{sink=\"us\"} 0\n"
+					if err := testutil.CollectAndCompare(steeringCollector{r}, strings.NewReader(want), "coredns_gslb_load_refused"); err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				said("good loads", 0, 0)
+				for range 4 {
+					replace(t, filepath.Join(p.dir, "eu"), []byte(bad+"\n"))
+					time.Sleep(5 * time.Second)
+				}
+				said("bad loads", 1, 1)
+				p.run(t, g, time.Minute)
+				said("good again", 1, 0)
+				if n := strings.Count(logged.String(), "Load of eu is read again"); n != 1 {
+					t.Errorf("said %d times that it is over:\n%s", n, logged.String())
+				}
+			})
+		})
+	}
+}
+
+// TestDeficitIsToldOf holds that a demand that nobody can take is told of once.
+func TestDeficitIsToldOf(t *testing.T) {
+	p := newPlant(t, 60)
+	synctest.Test(t, func(t *testing.T) {
+		logged := logTo(t)
+		r := newWorld().registry()
+		gen, g := r.mustStart(t, p.block(""))
+		defer r.stop(gen)
+		p.run(t, g, time.Minute)
+		p.demand = 250
+		p.run(t, g, 3*time.Minute)
+		p.demand = 60
+		p.run(t, g, 3*time.Minute)
+		synctest.Wait()
+		if log := logged.String(); strings.Count(log, "more than all regions are to take") != 1 || strings.Count(log, "All demand fits again") != 1 {
+			t.Errorf("logged\n%s", log)
+		}
+	})
+}
+
+// TestHoldsEnd holds that a region whose load jumps by itself is held, that everybody is
+// told, and that an operator's change ends it.
+func TestHoldsEnd(t *testing.T) {
+	p := newPlant(t, 60)
+	synctest.Test(t, func(t *testing.T) {
+		logged := logTo(t)
+		r := newWorld().registry()
+		gen, g := r.mustStart(t, p.block(""))
+		defer r.stop(gen)
+		p.run(t, g, time.Minute)
+		for range 8 {
+			for _, load := range []string{"97\n", "30\n"} {
+				replace(t, filepath.Join(p.dir, "eu"), []byte(load))
+				time.Sleep(10 * time.Second)
+			}
+		}
+		held := func() bool {
+			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.steering.law.out.Sinks[0].Held
+		}
+		if !held() || strings.Count(logged.String(), "Region eu is held until") != 1 {
+			t.Fatalf("held %v, logged\n%s", held(), logged.String())
+		}
+		r.mu.Lock()
+		r.steering.law.state = r.steering.law.state.Release() // as backend.Publish does
+		r.moved(time.Now())
+		r.mu.Unlock()
+		if held() || strings.Count(logged.String(), "Region eu is no longer held") != 1 {
+			t.Errorf("still held, or nobody was told:\n%s", logged.String())
+		}
+	})
+}

@@ -238,3 +238,25 @@ func TestDemandOutlivesAReload(t *testing.T) {
 		r.stop(gen)
 	})
 }
+
+// TestDemandNeedsNoCapacity holds that guards know after a reload what was resolved
+// before, without a capacity too.
+func TestDemandNeedsNoCapacity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newWorld().registry()
+		first, g := r.mustStart(t, block(""))
+		for range 50 {
+			told(t, g, "api A", "198.51.100.0/24")
+		}
+		time.Sleep(2 * lawEvery)
+		synctest.Wait()
+		second, g := r.mustStart(t, block("ttl 20"))
+		r.stop(first)
+		defer r.stop(second)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if n := sum(g.live.Load().demand.hosts[0].lists); n < 25 || n > 50 {
+			t.Errorf("%v resolutions are known after the reload", n)
+		}
+	})
+}

@@ -135,10 +135,13 @@ type foreseen struct {
 // placement of those that are new. others are instances that it is to be in service
 // beside. The law's state stays as it is. nil: no region has a capacity.
 func (s *steering) foresee(others []*GSLB, g *GSLB, next *state, now time.Time) *foreseen {
-	if s == nil || !g.lawful() {
+	if s == nil {
 		return nil
 	}
-	next.demand.recall(next.plan, g, s.law.seen())
+	next.demand.recall(next.plan, g, s.law.seen()) // also for guards, which go by the demand before
+	if !g.lawful() {
+		return nil
+	}
 	var views []view
 	for _, other := range others {
 		if other != g {

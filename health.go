@@ -174,7 +174,7 @@ func logLastResort(old, h *plan.Host, before, after *steer.Snapshot) {
 		is, _ := h.Steer.Lists(after, f)
 		switch {
 		case was == 0 && is > 0:
-			log.Warningf("Host %s (%s): no region is usable for some clients, so last_resort %s answers", h.Config.Names[0], f, h.Config.LastResort.Kind)
+			log.Warningf("Host %s (%s): no region is usable for some clients, so last_resort %s decides; what is drained is never answered", h.Config.Names[0], f, h.Config.LastResort.Kind)
 		case was > 0 && is == 0:
 			log.Infof("Host %s (%s): every client has a usable region again", h.Config.Names[0], f)
 		}

@@ -212,7 +212,7 @@ func TestProbeMetrics(t *testing.T) {
 		}{
 			{"", 0, "", ""},
 			{"192.0.2.1 fail", fallen, "[WARNING] plugin/gslb: Check counted of 192.0.2.1:8080 was up and is down: connection refused (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n",
-				"[WARNING] plugin/gslb: Host www.example.com. (v4): no region is usable for some clients, so last_resort open answers\n"},
+				"[WARNING] plugin/gslb: Host www.example.com. (v4): no region is usable for some clients, so last_resort open decides; what is drained is never answered\n"},
 			{"192.0.2.1 pass", risen, "[INFO] plugin/gslb: Check counted of 192.0.2.1:8080 was down and is up (api.example.com. a 192.0.2.1, www.example.com. a 192.0.2.1)\n",
 				"[INFO] plugin/gslb: Host www.example.com. (v4): every client has a usable region again\n"},
 			{"192.0.2.2 full", oneProbe, "[WARNING] plugin/gslb: Check counted of 192.0.2.2:8080 was up and is full: busy (api.example.com. a 192.0.2.2)\n", ""},

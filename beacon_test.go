@@ -1,6 +1,7 @@
 package gslb
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 // TestBeaconsAreSeen holds that a beacon that doesn't answer is told of before it is
 // needed.
 func TestBeaconsAreSeen(t *testing.T) {
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		logged := logTo(t)
 		w := newWorld()
@@ -22,8 +24,10 @@ func TestBeaconsAreSeen(t *testing.T) {
 		seen := func(want float64, warnings int) {
 			t.Helper()
 			synctest.Wait()
-			if got := testutil.ToFloat64(beaconAnswers.WithLabelValues("192.0.2.53:53")); got != want {
-				t.Errorf("beacon_answers is %v", got)
+			text := fmt.Sprintf("# HELP coredns_gslb_beacon_answers 1 while a beacon answers; it is asked once a minute.\n"+
+				"# TYPE coredns_gslb_beacon_answers gauge\ncoredns_gslb_beacon_answers{beacon=\"192.0.2.53:53\"} %v\n", want)
+			if err := testutil.CollectAndCompare(healthCollector{r}, strings.NewReader(text), "coredns_gslb_beacon_answers"); err != nil {
+				t.Error(err)
 			}
 			if n := strings.Count(logged.String(), "Beacon 192.0.2.53:53 doesn't answer"); n != warnings {
 				t.Errorf("%d warnings in %q", n, logged.String())
@@ -38,8 +42,12 @@ func TestBeaconsAreSeen(t *testing.T) {
 		w.setBeacon(false)
 		time.Sleep(askEvery)
 		seen(0, 2)
+		next, _ := r.mustStart(t, pair("beacon 192.0.2.53:53\nstate "+dir)) // another scheduler
 		r.stop(gen)
-		if n := testutil.CollectAndCount(beaconAnswers); n != 0 {
+		gen = next
+		seen(0, 3)
+		r.stop(gen)
+		if n := testutil.CollectAndCount(healthCollector{r}, "coredns_gslb_beacon_answers"); n != 0 {
 			t.Errorf("%d beacons after the end", n)
 		}
 	})

@@ -24,8 +24,6 @@ var (
 	transitionCount = counter("transitions_total",
 		"Changes of the verdict on an endpoint, by the verdict after.",
 		"check", "verdict")
-	beaconAnswers = gauge("beacon_answers",
-		"1 while a beacon answers; it is asked once a minute.", "beacon")
 	stateFailing = gauge("state_failing",
 		"1 while verdicts can't be saved in the state directory.")
 )
@@ -68,6 +66,9 @@ var (
 		"view", "host", "family")
 	isolated = desc("isolated",
 		"1 while this vantage takes itself for cut off and holds the last verdicts.")
+	beaconAnswers = desc("beacon_answers",
+		"1 while a beacon answers; it is asked once a minute.",
+		"beacon")
 	probesLate = desc("probes_late_total",
 		"Probes that had to wait since too many were running.")
 	probesOverran = desc("probes_overran_total",
@@ -79,7 +80,7 @@ func init() { prometheus.MustRegister(healthCollector{&running}) }
 // Describe implements prometheus.Collector.
 func (healthCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		endpointState, endpointsProbed, regionAvailability, regionsHeld, listsLastResort, listsSingle, isolated, probesLate, probesOverran,
+		endpointState, endpointsProbed, regionAvailability, regionsHeld, listsLastResort, listsSingle, isolated, beaconAnswers, probesLate, probesOverran,
 	} {
 		ch <- d
 	}
@@ -170,6 +171,11 @@ func (gen *generation) collectProbes(ch chan<- prometheus.Metric) {
 		cut = 1
 	}
 	value(ch, isolated, cut)
+	if answered := gen.prober.answered.Load(); answered != nil {
+		for i, ok := range *answered {
+			value(ch, beaconAnswers, oneIf(ok), placeOf(gen.prober.beacons[i]))
+		}
+	}
 	ch <- prometheus.MustNewConstMetric(probesLate, prometheus.CounterValue, float64(stats.Late))
 	ch <- prometheus.MustNewConstMetric(probesOverran, prometheus.CounterValue, float64(stats.Overran))
 }

@@ -29,6 +29,8 @@ type prober struct {
 	cancel    context.CancelFunc
 	saver     sync.WaitGroup
 	isolated  atomic.Bool
+	beacons   []probe.Target
+	answered  atomic.Pointer[[]bool] // by beacon, when they were last asked; nil: not yet
 }
 
 // proberSettings are what a scheduler can't change later.
@@ -84,7 +86,7 @@ func (g *GSLB) stateDir() string {
 // newProber starts a scheduler. known is what another one knows; without it
 // the state directory is read.
 func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[string]probe.Saved) (*prober, error) {
-	p := &prober{settings: s}
+	p := &prober{settings: s, beacons: beacons}
 	if s.dir != "" {
 		if err := os.MkdirAll(s.dir, 0o750); err != nil {
 			return nil, fmt.Errorf("state directory: %w: expected one that this process can write to", err)
@@ -111,7 +113,7 @@ func newProber(r *registry, s proberSettings, beacons []probe.Target, known map[
 		p.saver.Go(func() { p.keepSaving(ctx) })
 	}
 	if len(beacons) > 0 {
-		p.saver.Go(func() { p.keepAsking(ctx, beacons) })
+		p.saver.Go(func() { p.keepAsking(ctx) })
 	}
 	return p, nil
 }
@@ -210,10 +212,8 @@ func (p *prober) keepSaving(ctx context.Context) {
 const askEvery = time.Minute
 
 // keepAsking tells of beacons that don't answer, until ctx is done.
-func (p *prober) keepAsking(ctx context.Context, beacons []probe.Target) {
-	silent := make([]bool, len(beacons))
-	beaconAnswers.Reset()
-	defer beaconAnswers.Reset()
+func (p *prober) keepAsking(ctx context.Context) {
+	silent := make([]bool, len(p.beacons))
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
@@ -221,10 +221,10 @@ func (p *prober) keepAsking(ctx context.Context, beacons []probe.Target) {
 		if ctx.Err() != nil {
 			return
 		}
+		p.answered.Store(&answered)
 		for i, ok := range answered {
-			beaconAnswers.WithLabelValues(placeOf(beacons[i])).Set(oneIf(ok))
 			if !ok && !silent[i] {
-				log.Warningf("Beacon %s doesn't answer: if it never does, it can't tell that this instance is cut off", placeOf(beacons[i]))
+				log.Warningf("Beacon %s doesn't answer: if it never does, it can't tell that this instance is cut off", placeOf(p.beacons[i]))
 			}
 			silent[i] = !ok
 		}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -247,21 +244,12 @@ func (s *serverBlock) moves(b *config.Block) (*plan.Moves, error) {
 	return m, err
 }
 
-// targetsFile is where the server keeps addresses of targets, in the state directory.
-const targetsFile = "targets"
-
 // resolve gives the addresses of targets that the server last saved. It is never nil.
 func (s *serverBlock) resolve(b *config.Block, now time.Time) (plan.Resolve, error) {
 	var saved map[string]target.Saved
 	var err error
 	if dir := s.stateDir(b); dir != "" {
-		var data []byte
-		data, err = os.ReadFile(filepath.Join(dir, targetsFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		} else if err == nil {
-			saved, err = target.Decode(data, now, savedAge)
-		}
+		saved, err = target.Peek(dir, now, savedAge)
 	}
 	return func(name string, keep time.Duration) ([]netip.Addr, bool) {
 		st := target.Lookup(saved, b.Resolvers.Servers, name, now)

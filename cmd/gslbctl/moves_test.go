@@ -162,7 +162,7 @@ func TestSavedMoves(t *testing.T) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(filepath.Join(state, targetsFile), string(saved))
+	write(filepath.Join(state, target.File), string(saved))
 	expect("saved addresses", "A               192.0.2.1 ", "lb.example.net. (", "1 addresses")
 
 	store, err := control.Open(control.StoreOptions{Dir: state, Backend: controltest.New(), Now: time.Now, Logf: t.Logf})
@@ -180,7 +180,7 @@ func TestSavedMoves(t *testing.T) {
 	expect("an override", "A               192.0.2.2 ", "eu drain on: override 1 by alice: switch replacement; off from "+until, "drained (drained by override 1)")
 	write(filepath.Join(state, "overrides.json"), "gar bage")
 	expect("damaged overrides", "A               192.0.2.1 ", "CAN'T BE READ", "overrides.json")
-	write(filepath.Join(state, targetsFile), "gar bage")
+	write(filepath.Join(state, target.File), "gar bage")
 	expect("damaged addresses", "CAN'T BE READ", "saved targets")
 }
 

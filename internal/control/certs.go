@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/probe"
 )
 
 const maxCertFile = 1 << 20
@@ -53,11 +55,11 @@ func (c *Certs) stamps() (all [3]stamp) {
 }
 
 func (c *Certs) read() (*tls.Config, error) {
-	cert, err := readLimited(c.Cert, maxCertFile)
+	cert, err := probe.ReadLimited(c.Cert, maxCertFile)
 	if err != nil {
 		return nil, fmt.Errorf("control certificate: %w", err)
 	}
-	key, err := readLimited(c.Key, maxCertFile)
+	key, err := probe.ReadLimited(c.Key, maxCertFile)
 	if err != nil {
 		return nil, fmt.Errorf("control key: %w", err)
 	}
@@ -69,7 +71,7 @@ func (c *Certs) read() (*tls.Config, error) {
 	if c.ClientCA == "" {
 		return config, nil
 	}
-	pem, err := readLimited(c.ClientCA, maxCertFile)
+	pem, err := probe.ReadLimited(c.ClientCA, maxCertFile)
 	if err != nil {
 		return nil, fmt.Errorf("control client authority: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -122,7 +121,7 @@ func (s *Overrides) save(dir string) error {
 // leaves the file alone; nil: none.
 func Peek(dir string, now time.Time) (*Overrides, error) {
 	path := filepath.Join(dir, overridesFile)
-	data, err := readLimited(path, maxOverridesFile)
+	data, err := probe.ReadLimited(path, maxOverridesFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -146,11 +145,11 @@ var ErrSetAside = errors.New("the overrides made before are lost")
 // overrides, and nil.
 func load(dir string, now time.Time) (*Overrides, error) {
 	path := filepath.Join(dir, overridesFile)
-	data, err := readLimited(path, maxOverridesFile)
+	data, err := probe.ReadLimited(path, maxOverridesFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil && !errors.Is(err, errTooLarge) {
+	if err != nil && !errors.Is(err, probe.ErrTooLarge) {
 		return nil, err
 	}
 	var s *Overrides
@@ -165,21 +164,4 @@ func load(dir string, now time.Time) (*Overrides, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), moved)
 	}
 	return nil, fmt.Errorf("%w: %s: %w; it is set aside as %s. Look there for what was overridden, and make it again", ErrSetAside, path, err, aside)
-}
-
-// errTooLarge is that of readLimited.
-var errTooLarge = errors.New("larger than it may be")
-
-// readLimited reads a file of at most so many bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
-	}
-	return data, err
 }

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// errTooLarge is that of readLimited.
-var errTooLarge = errors.New("larger than it may be")
+// ErrTooLarge is that of ReadLimited.
+var ErrTooLarge = errors.New("larger than it may be")
 
 // WriteAtomic replaces a file, or makes it, so that after a crash at any moment
 // it holds either all of the data or what it held before. What an earlier crash
@@ -49,8 +49,9 @@ func syncDirectory(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readLimited reads a file of at most so many bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
+// ReadLimited reads a file of at most so many bytes; of a larger one the error is an
+// ErrTooLarge.
+func ReadLimited(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
 	}
 	return data, err
 }

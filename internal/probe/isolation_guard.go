@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"iter"
 	"net"
 	"net/netip"
 	"time"
@@ -130,20 +131,9 @@ func (s *Scheduler) askBeacons() {
 // anyBeacon probes all beacons at once, until one answers or the time is up. It
 // doesn't wait for probers that don't return.
 func (s *Scheduler) anyBeacon() bool {
-	ctx, cancel := context.WithTimeout(s.ctx, beaconTimeout)
-	defer cancel()
-	answers := make(chan bool, len(s.opts.Beacons))
-	for _, b := range s.opts.Beacons {
-		go func() { answers <- s.opts.Beacon(ctx, b).Status != Fail }()
-	}
-	for range s.opts.Beacons {
-		select {
-		case answered := <-answers:
-			if answered {
-				return true
-			}
-		case <-ctx.Done():
-			return false
+	for _, ok := range s.beacons(s.ctx) {
+		if ok {
+			return true
 		}
 	}
 	return false
@@ -153,29 +143,38 @@ func (s *Scheduler) anyBeacon() bool {
 // in the order of Options.Beacons. It waits for up to two seconds, or until ctx ends,
 // and judges nothing by it.
 func (s *Scheduler) AskBeacons(ctx context.Context) []bool {
-	ctx, cancel := context.WithTimeout(ctx, beaconTimeout)
-	defer cancel()
-	answers := make(chan int, len(s.opts.Beacons))
-	for i, b := range s.opts.Beacons {
-		go func() {
-			if s.opts.Beacon(ctx, b).Status == Fail {
-				i = -1
-			}
-			answers <- i
-		}()
-	}
 	answered := make([]bool, len(s.opts.Beacons))
-	for range s.opts.Beacons {
-		select {
-		case i := <-answers:
-			if i >= 0 {
-				answered[i] = true
-			}
-		case <-ctx.Done():
-			return answered
-		}
+	for i, ok := range s.beacons(ctx) {
+		answered[i] = ok
 	}
 	return answered
+}
+
+// beacons probes all beacons at once, and gives whether each answered as they do, until
+// the time is up.
+func (s *Scheduler) beacons(ctx context.Context) iter.Seq2[int, bool] {
+	return func(yield func(int, bool) bool) {
+		ctx, cancel := context.WithTimeout(ctx, beaconTimeout)
+		defer cancel()
+		type answer struct {
+			beacon int
+			ok     bool
+		}
+		answers := make(chan answer, len(s.opts.Beacons))
+		for i, b := range s.opts.Beacons {
+			go func() { answers <- answer{i, s.opts.Beacon(ctx, b).Status != Fail} }()
+		}
+		for range s.opts.Beacons {
+			select {
+			case a := <-answers:
+				if !yield(a.beacon, a.ok) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 // connectBeacon passes if a TCP connection opens.

@@ -57,7 +57,7 @@ func (st *Store) Save(all map[string]Saved) error {
 // Peek is Load for those who only look: a file that can't be read is left where
 // it is.
 func (st *Store) Peek(now time.Time, maxAge time.Duration) (map[string]Saved, error) {
-	data, err := readLimited(st.path, maxStoreSize)
+	data, err := ReadLimited(st.path, maxStoreSize)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -86,14 +86,14 @@ func young(all map[string]Saved, now time.Time, maxAge time.Duration) map[string
 // another format, is renamed to `verdicts.bad` (in place of an earlier one): the
 // error says why, and nothing is loaded.
 func (st *Store) Load(now time.Time, maxAge time.Duration) (map[string]Saved, error) {
-	data, err := readLimited(st.path, maxStoreSize)
+	data, err := ReadLimited(st.path, maxStoreSize)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	var all map[string]Saved
 	if err == nil {
 		all, err = decodeSaved(data)
-	} else if !errors.Is(err, errTooLarge) {
+	} else if !errors.Is(err, ErrTooLarge) {
 		return nil, err
 	}
 	if err != nil {

@@ -45,6 +45,7 @@ func TestBeaconsAreSeen(t *testing.T) {
 		next, _ := r.mustStart(t, pair("beacon 192.0.2.53:53\nstate "+dir)) // another scheduler
 		r.stop(gen)
 		gen = next
+		time.Sleep(oneProbe)
 		seen(0, 3)
 		r.stop(gen)
 		if n := testutil.CollectAndCount(healthCollector{r}, "coredns_gslb_beacon_answers"); n != 0 {

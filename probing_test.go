@@ -75,21 +75,23 @@ func (w *world) runner(c *check.Check) (*probe.Runner, error) {
 	if c.Name == "impossible" {
 		return nil, errors.New("check impossible: not on this machine")
 	}
-	return &probe.Runner{Close: func() {}, Probe: func(_ context.Context, t probe.Target) probe.Result {
+	return &probe.Runner{Close: func() {}, Probe: func(ctx context.Context, t probe.Target) probe.Result {
+		travel(ctx)
 		switch w.look(c.Name, t.Addr.String()) {
 		case "full":
-			return probe.Result{Status: probe.Full, Class: probe.ClassFull, Reason: "busy", Total: time.Millisecond}
+			return probe.Result{Status: probe.Full, Class: probe.ClassFull, Reason: "busy", Total: roundTrip}
 		case "fail":
-			return probe.Result{Status: probe.Fail, Class: probe.ClassConnect, Reason: "connection refused", Total: time.Millisecond}
+			return probe.Result{Status: probe.Fail, Class: probe.ClassConnect, Reason: "connection refused", Total: roundTrip}
 		case "stuck":
 			<-w.over
 			return probe.Result{Status: probe.Fail, Class: probe.ClassInternal}
 		}
-		return probe.Result{Class: probe.ClassOK, Total: time.Millisecond}
+		return probe.Result{Class: probe.ClassOK, Total: roundTrip}
 	}}, nil
 }
 
-func (w *world) askBeacon(context.Context, probe.Target) probe.Result {
+func (w *world) askBeacon(ctx context.Context, _ probe.Target) probe.Result {
+	travel(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.beacon {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/guard"
@@ -45,88 +43,6 @@ func (r *registry) views() (all []view) {
 	return all
 }
 
-// Publish implements control.Backend.
-func (b backend) Publish(_ context.Context, next *control.Overrides, digest string) error {
-	b.r.mu.Lock()
-	defer b.r.mu.Unlock()
-	if digest != "" && digest != b.r.digest() {
-		return control.ErrStale
-	}
-	tellOverrides(b.ledger.inService, next)
-	b.ledger.inService = next
-	b.r.steering.law.state = b.r.steering.law.state.Release()
-	b.r.moved(time.Now())
-	return nil
-}
-
-// moved takes into service that clients move: the law has its say at once, as it
-// must know who takes what.
-func (r *registry) moved(now time.Time) {
-	for _, g := range r.instances() {
-		g.refresh(now)
-	}
-	r.steering.step(now)
-	for _, g := range r.latest() {
-		if g.lawful() {
-			g.refresh(now)
-		}
-	}
-}
-
-// WhatIf implements control.Backend: what would be is worked out on copies, by the
-// same functions that do it.
-func (b backend) WhatIf(_ context.Context, next *control.Overrides) (control.Report, error) {
-	b.r.mu.Lock()
-	defer b.r.mu.Unlock()
-	for _, o := range next.All() {
-		if o.Area == "" || b.ledger.inService.Find(o.ID) == o {
-			continue // one that a reload has left without effect is no fault of this change
-		}
-		if err := b.r.marked(o); err != nil {
-			return control.Report{}, err
-		}
-	}
-	now := time.Now()
-	instances := b.r.latest()
-	before := b.r.views()
-	after := make([]view, len(before))
-	for i, g := range instances {
-		m := g.moves(now)
-		m.Overrides = next
-		after[i] = view{g, before[i].plan, before[i].plan.Snapshots(g.verdict, m), before[i].demand}
-	}
-	was := b.r.steering.law.foretell(before, now)
-	is := b.r.steering.law.foretell(after, now)
-	pairs := make([]guard.Pair, len(before))
-	for i, g := range instances {
-		if is.out != nil {
-			m := g.moves(now)
-			m.Overrides = next
-			is.admitted[i].move(m)
-			after[i].snapshots = before[i].plan.Snapshots(g.verdict, m)
-		}
-		pairs[i].Old = &guard.Side{Plan: before[i].plan, Snapshots: before[i].snapshots, Demand: before[i].demand.byList()}
-		if was.out != nil {
-			pairs[i].Old.Load = was.loads[i]
-		}
-		pairs[i].New = &guard.Side{Plan: after[i].plan, Snapshots: after[i].snapshots}
-	}
-	report := guard.Compare(pairs)
-	out := reportOf(report)
-	if was.out != nil {
-		out.DeficitBefore, out.DeficitAfter = was.out.Deficit, is.out.Deficit
-	}
-	for i, g := range instances {
-		for _, r := range guard.Refusals(&g.block.Guard, report, pairs[i].New) {
-			refusal := control.Refusal{Guard: r.Guard, Reason: r.Why}
-			if !slices.Contains(out.Refusals, refusal) {
-				out.Refusals = append(out.Refusals, refusal)
-			}
-		}
-	}
-	return out, nil
-}
-
 // reportOf puts a comparison into the words of the API.
 func reportOf(r *guard.Report) control.Report {
 	percent := func(part float64) *float64 {
@@ -136,10 +52,20 @@ func reportOf(r *guard.Report) control.Report {
 		p := 100 * part
 		return &p
 	}
-	out := control.Report{MovedBlocks: 100 * r.Blocks, MovedDemand: percent(r.Demand), Regions: []control.RegionReport{}, Flows: []control.Flow{}}
+	out := control.Report{MovedBlocks: 100 * r.Blocks, MovedDemand: percent(r.Demand), Kind: r.Kind, Regions: []control.RegionReport{}, Flows: []control.Flow{}}
+	if r.SpaceKind != "" {
+		space := 100 * r.Space
+		out.MovedSpace, out.SpaceKind = &space, r.SpaceKind
+	}
 	if r.Known {
 		total := r.Total
 		out.Demand = &total
+	}
+	for _, k := range r.Kinds {
+		out.Kinds = append(out.Kinds, control.KindReport{Kind: k.Name, Blocks: 100 * k.Part, MovedBlocks: 100 * k.Moved})
+	}
+	for _, h := range r.Hosts {
+		out.Hosts = append(out.Hosts, control.HostReport{Host: h.Host, View: h.View, MovedBlocks: 100 * h.Blocks, MovedDemand: percent(h.Demand)})
 	}
 	for _, s := range r.Regions {
 		one := control.RegionReport{
@@ -153,6 +79,9 @@ func reportOf(r *guard.Report) control.Report {
 		out.Regions = append(out.Regions, one)
 	}
 	for _, m := range r.Moves {
+		if m.Blocks == 0 && m.Demand == 0 {
+			continue // of another kind, that has most of the space that moves
+		}
 		out.Flows = append(out.Flows, control.Flow{From: regionName(m.From), To: regionName(m.To), Blocks: 100 * m.Blocks, Demand: percent(m.Demand)})
 	}
 	for _, s := range r.Stranded {
@@ -160,7 +89,7 @@ func reportOf(r *guard.Report) control.Report {
 		if s.Fenced {
 			why += " inside its fence"
 		}
-		out.Stranded = append(out.Stranded, control.Stranded{Host: s.Host, List: s.Regions, Blocks: 100 * s.Blocks, Why: why})
+		out.Stranded = append(out.Stranded, control.Stranded{Host: s.Host, View: s.View, List: s.Regions, Blocks: 100 * s.Blocks, Why: why})
 	}
 	return out
 }

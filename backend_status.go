@@ -2,15 +2,12 @@ package gslb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/coredns/coredns/plugin"
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/plan"
@@ -191,8 +188,8 @@ func (b backend) Status(context.Context) (control.Status, error) {
 	}
 	s.Warnings = append(s.Warnings, law.warnings(now)...)
 	for _, g := range b.r.latest() {
-		if g.held {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: guards hold back levers that the clock would move; the log says why", g.block.Pos))
+		if g.postponed {
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: guards postpone levers that the clock would move; the log says why", g.block.Pos))
 		}
 		live, m := g.live.Load(), g.moves(now)
 		for i := range g.block.Regions {
@@ -263,11 +260,12 @@ func (l *law) region(region *config.Region, levers plan.Settings, now time.Time)
 		whole = 1
 	}
 	s.Capacity = &whole
-	if signal := l.signals.read(region.Name, c.Score, now); signal.Valid {
+	key := sinkKey{region: region.Name}
+	if signal := l.signals.read(key, c.Score, now); signal.Valid {
 		age := signal.Age.Seconds()
 		s.Load, s.LoadAge = &signal.Value, &age
 	}
-	i, ok := l.sinks.index[region.Name]
+	i, ok := l.sinks.index[key]
 	if l.out == nil || !ok {
 		return s
 	}
@@ -284,7 +282,7 @@ func (l *law) region(region *config.Region, levers plan.Settings, now time.Time)
 
 // hostStatus is the state of a host.
 func (g *GSLB) hostStatus(live *state, index int, h *plan.Host, m *plan.Moves, shown map[string]*control.RegionStatus) control.HostStatus {
-	s := control.HostStatus{Name: h.Config.Names[0], Regions: []control.HostRegion{}}
+	s := control.HostStatus{Name: h.Config.Names[0], View: g.files.view, Regions: []control.HostRegion{}}
 	f := family(h)
 	wanted, served := live.demand.shares(live, index)
 	for i := range h.Config.Pools {
@@ -326,54 +324,4 @@ func (g *GSLB) endpointStatus(p *plan.Plan, h *plan.Host, pool *config.Pool, k i
 		}
 	}
 	return s
-}
-
-// Explain implements control.Backend.
-func (b backend) Explain(_ context.Context, q control.Question) (control.Explained, error) {
-	b.r.mu.Lock()
-	now, views := time.Now(), b.r.views()
-	moves := make([]*plan.Moves, len(views))
-	for i, v := range views {
-		moves[i] = v.g.moves(now)
-	}
-	b.r.mu.Unlock() // an explanation takes as long as a compilation
-	name := strings.ToLower(strings.TrimSuffix(q.Host, ".")) + "."
-	out := control.Explained{Name: name, Blocks: []control.ExplainedBlock{}}
-	resolver := q.Resolver
-	if !resolver.IsValid() {
-		resolver, out.TransportAssumed = q.Client.Addr(), true
-	}
-	if !resolver.IsValid() {
-		return out, &control.Invalid{Field: "client", Text: "neither client nor resolver", Expected: "one of them", Hint: "say whom the answer is for"}
-	}
-	families := map[string][]steer.Family{"": {steer.V4, steer.V6}, "A": {steer.V4}, "AAAA": {steer.V6}}[q.Type]
-	for i, live := range views {
-		g := live.g
-		zone := plugin.Zones(g.zones).Matches(name)
-		if zone == "" {
-			continue
-		}
-		block := control.ExplainedBlock{At: g.block.Pos.String(), Zone: zone, View: g.files.view}
-		host, exists := live.plan.Find(zone, name)
-		switch {
-		case host != nil:
-			e := live.plan.Explain(host, live.snapshots[host.Index], moves[i], q.Client, resolver, families...)
-			raw, err := json.Marshal(e)
-			if err != nil {
-				return out, err
-			}
-			block.Explanation = raw
-		case g.falls(name):
-			block.Unsteered, block.Exists = "fallthrough", exists
-		case exists || name == zone:
-			block.Unsteered, block.Exists = "nodata", true
-		default:
-			block.Unsteered = "nxdomain"
-		}
-		out.Blocks = append(out.Blocks, block)
-	}
-	if len(out.Blocks) == 0 {
-		return out, &control.Invalid{Field: "host", Text: name + " is in no zone of a gslb block", Missing: true}
-	}
-	return out, nil
 }

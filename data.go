@@ -107,7 +107,7 @@ func (g *GSLB) reloadFile(path string) error {
 	if err := g.replace(p, began, took); err != nil {
 		return err
 	}
-	g.keepData()
+	g.keepData(began)
 	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
 	return nil
 }
@@ -127,7 +127,11 @@ func (g *GSLB) replace(p *plan.Plan, loaded time.Time, took time.Duration) error
 			return err
 		}
 	}
-	if err := g.allowed([]*GSLB{g}, g.next(p, now), now); err != nil {
+	next, err := g.foretell(p, now)
+	if err != nil {
+		return err
+	}
+	if err := g.allowed([]*GSLB{g}, next, now); err != nil {
 		return fmt.Errorf("%w, and reload", err)
 	}
 	running.keepSoon(now)
@@ -135,7 +139,7 @@ func (g *GSLB) replace(p *plan.Plan, loaded time.Time, took time.Duration) error
 	g.files.mu.Lock()
 	g.files.loaded, g.files.took = loaded, took
 	g.files.mu.Unlock()
-	g.take(p, now)
+	g.take(p, next, now)
 	return nil
 }
 
@@ -148,15 +152,34 @@ func logWarnings(old, p *plan.Plan) {
 	}
 }
 
-// keepData copies the data files in use into the state directory.
-func (g *GSLB) keepData() {
+// confirmEvery is how often the copies of data files are told that their content is still
+// in service: their age counts from then.
+const confirmEvery = 24 * time.Hour
+
+// toConfirm gives what does that, if it is due, to be called when the registry's lock isn't
+// held. The lock is held.
+func (s *steering) toConfirm(now time.Time) (confirm func()) {
+	if now.Sub(s.confirmed) < confirmEvery {
+		return func() {}
+	}
+	s.confirmed = now
+	instances := s.registry.instances()
+	return func() {
+		for _, g := range instances {
+			g.keepData(now)
+		}
+	}
+}
+
+// keepData has the state directory hold copies of the data files in use.
+func (g *GSLB) keepData(now time.Time) {
 	dir := g.stateDir()
 	if dir == "" {
 		return
 	}
 	writingState.Lock()
 	defer writingState.Unlock()
-	if err := g.live.Load().plan.Data.Keep(dir); err != nil {
+	if err := g.live.Load().plan.Data.Keep(dir, now); err != nil {
 		log.Errorf("Data files can't be copied to the state directory: %v", err)
 	}
 }
@@ -176,7 +199,7 @@ func describe(p *plan.Plan, took time.Duration) string {
 func (r *registry) publish() {
 	for _, v := range []interface{ Reset() }{
 		planInfo, topologyBlocks, topologyLists, topologySeconds,
-		databaseBuilt, databaseLoaded, databaseSize, databaseNetworks, fileFailing, schedulesHeld,
+		databaseBuilt, databaseLoaded, databaseSize, databaseNetworks, fileFailing, schedulesPostponed,
 	} {
 		v.Reset()
 	}
@@ -190,11 +213,7 @@ func (g *GSLB) publish() {
 	defer g.files.mu.Unlock()
 	p := g.live.Load().plan
 	zone, server, view := strings.Join(g.zones, " "), g.files.server, g.files.view
-	held := 0.0
-	if g.held {
-		held = 1
-	}
-	schedulesHeld.WithLabelValues(zone, server, view).Set(held)
+	schedulesPostponed.WithLabelValues(zone, server, view).Set(oneIf(g.postponed))
 	planInfo.WithLabelValues(zone, server, view, fmt.Sprintf("%016x", p.Digest)).Set(1)
 	topologySeconds.WithLabelValues(zone, server, view).Set(g.files.took.Seconds())
 	lists := 0

@@ -3,6 +3,7 @@ package gslb
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -161,11 +162,11 @@ func (h *hostDemand) settleCoarse(keep float64) {
 	}
 }
 
-// byList is the demand by host and list.
+// byList is a copy of the demand by host and list.
 func (d *demand) byList() [][]float64 {
 	all := make([][]float64, len(d.hosts))
 	for i := range d.hosts {
-		all[i] = d.hosts[i].lists
+		all[i] = slices.Clone(d.hosts[i].lists)
 	}
 	return all
 }

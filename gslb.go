@@ -45,7 +45,7 @@ type GSLB struct {
 	ledger      *ledger   // nil: nobody controls it
 	targets     map[string]*target.Target
 	clock       time.Time   // the time that written levers are at; zero: now
-	held        bool        // guards have stopped the clock
+	postponed   bool        // guards have stopped the clock
 	due         time.Time   // when snapshots are to be made anew; zero: never
 	targetsLate time.Time   // when addresses get too old; zero: never
 	admitted    admissions  // what the law admits

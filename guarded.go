@@ -57,6 +57,24 @@ func (g *GSLB) accept(refusals []guard.Refusal, now time.Time) error {
 	return guard.Error(g.block, refusals, now)
 }
 
+// guardLast holds a load of the Corefile without any gslb block against what it would
+// end.
+func (r *registry) guardLast(now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	leaving := r.leaving(nil)
+	if leaving == nil {
+		return nil
+	}
+	for _, g := range leaving.instances {
+		names := g.place().names
+		if err := g.accept(guard.Gone(&g.block.Guard, names, names), now); err != nil {
+			return fmt.Errorf("%w, reload, and then remove the block. The Corefile before stays in service", err)
+		}
+	}
+	return nil
+}
+
 // guardLoad holds an instance of a new load of the Corefile against what is in service
 // before a reload, or was before a start; the registry's lock is held.
 func (r *registry) guardLoad(gen *generation, g *GSLB, now time.Time) error {
@@ -221,23 +239,26 @@ func (g *GSLB) recompile(now time.Time) {
 		p = &same
 	}
 	logWarnings(old.plan, p)
-	g.take(p, now)
+	g.take(p, nil, now)
 	g.steering.registry.keepSoon(now)
 	g.steering.registry.publish()
 }
 
-// take puts a plan into service, with the endpoints that it has; the registry's lock
-// is held.
-func (g *GSLB) take(p *plan.Plan, now time.Time) {
+// take puts a plan into service, with the endpoints that it has: in the state that guards
+// have judged, if there is one; the registry's lock is held.
+func (g *GSLB) take(p *plan.Plan, judged *state, now time.Time) {
 	if g.health.scheduler != nil && hasTargets(g.block) {
 		if err := g.health.follow(p); err != nil {
 			log.Errorf("%s: %v", g.block.Pos, err)
 			return
 		}
 	}
+	next := judged
+	if next == nil {
+		next = g.next(p, now)
+	}
 	g.writing.Lock()
 	before := g.live.Load()
-	next := g.next(p, now)
 	if sameNeeds(before.plan, p) { // lists are the same: what was counted stays
 		next.demand = before.demand
 	}
@@ -257,6 +278,24 @@ func (g *GSLB) take(p *plan.Plan, now time.Time) {
 // sameNeeds tells whether the hosts of two plans have the same topologies.
 func sameNeeds(a, b *plan.Plan) bool {
 	return slices.EqualFunc(a.Hosts, b.Hosts, func(x, y *plan.Host) bool { return x.Need == y.Need })
+}
+
+// foretell is the state that a plan would be served in for guards to judge: where targets
+// give it endpoints of its own, with the verdicts of these.
+func (g *GSLB) foretell(p *plan.Plan, now time.Time) (*state, error) {
+	if g.health.scheduler == nil || !hasTargets(g.block) {
+		return g.next(p, now), nil
+	}
+	probes, err := g.health.probes(p)
+	if err != nil {
+		return nil, err
+	}
+	inService := g.health.probeSet
+	g.health.probeSet = probes
+	next := g.next(p, now)
+	g.health.probeSet = inService
+	probes.release()
+	return next, nil
 }
 
 // next is the state that a plan would be served in.

@@ -6,8 +6,8 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/guard"
 )
 
-// schedulesHeld tells whose schedules are held.
-var schedulesHeld = gauge("schedules_held", "1 while guards hold back what the clock would do to levers.", "zone", "server", "view")
+// schedulesPostponed tells whose schedules are postponed.
+var schedulesPostponed = gauge("schedules_postponed", "1 while guards postpone what the clock would do to levers.", "zone", "server", "view")
 
 // tick lets the levers that are written follow the clock, unless the guards usable and
 // require are against it: what was written for another day may meet an outage. Then all
@@ -18,7 +18,7 @@ func (g *GSLB) tick(now time.Time) {
 	next := p.NextChange(g.clock)
 	if g.clock.IsZero() || next.IsZero() || now.Before(next) {
 		g.clock = now
-		g.hold(nil, now)
+		g.postpone(nil, now)
 		return
 	}
 	m := g.moves(now)
@@ -26,7 +26,7 @@ func (g *GSLB) tick(now time.Time) {
 	m.Now = now
 	after := &guard.Side{Plan: p, Snapshots: p.Snapshots(g.verdict, m)}
 	refusals := guard.Worse(&g.block.Guard, before, after)
-	if g.held && len(refusals) > 0 {
+	if g.postponed && len(refusals) > 0 {
 		if _, accepted := guard.Accepted(&g.block.Guard, now); !accepted {
 			return // it was said
 		}
@@ -35,28 +35,28 @@ func (g *GSLB) tick(now time.Time) {
 	if err == nil {
 		g.clock = now
 	}
-	g.hold(err, now)
+	g.postpone(err, now)
 }
 
-// hold notes whether schedules are held, and why.
-func (g *GSLB) hold(err error, now time.Time) {
+// postpone notes whether schedules are postponed, and why.
+func (g *GSLB) postpone(err error, now time.Time) {
 	switch {
-	case err != nil && !g.held:
-		log.Errorf("%s: levers that the clock would move now stay where they are, until guards let them: %v, and reload", g.block.Pos, err)
-	case err == nil && g.held:
+	case err != nil && !g.postponed:
+		log.Errorf("%s: levers that the clock would move now are postponed until guards let them: %v, and reload", g.block.Pos, err)
+	case err == nil && g.postponed:
 		log.Infof("%s: levers follow the clock again", g.block.Pos)
 	}
-	if held := err != nil; held != g.held {
-		g.held = held
+	if postponed := err != nil; postponed != g.postponed {
+		g.postponed = postponed
 		g.steering.registry.publish()
 	}
 }
 
-// inherit takes over from an instance before a reload what it holds: a reload is no way
+// inherit takes over what an instance before a reload has postponed: a reload is no way
 // past a guard. The registry's lock is held.
 func (g *GSLB) inherit(old *GSLB, now time.Time) {
-	if old.held {
-		g.clock, g.held = old.clock, true
+	if old.postponed {
+		g.clock, g.postponed = old.clock, true
 		g.refresh(now)
 	}
 }

@@ -1,12 +1,14 @@
 package gslb
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/seed-945f90c5/gslb/internal/control"
 )
 
 // scheduled drains a at half past, for half an hour. Without b it leaves nobody.
@@ -21,7 +23,7 @@ func TestScheduleIsGuarded(t *testing.T) {
 	for _, tc := range []struct {
 		name, text, dead string
 		want             string // while the drain holds
-		held             bool
+		postponed        bool
 	}{
 		{"the other serves", scheduled(), "", fromB, false},
 		{"the other is down", scheduled(), "192.0.2.2 fail", fromA, true},
@@ -41,9 +43,9 @@ func TestScheduleIsGuarded(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
 				expect(t, "while it is to be drained", g, tc.want)
-				held := testutil.ToFloat64(schedulesHeld.WithLabelValues("example.com.", "", ""))
-				if (held == 1) != tc.held || strings.Count(logged.String(), "levers that the clock would move now stay where they are") != int(held) {
-					t.Errorf("held %v; logged %s", held, logged.String())
+				postponed := testutil.ToFloat64(schedulesPostponed.WithLabelValues("example.com.", "", ""))
+				if (postponed == 1) != tc.postponed || strings.Count(logged.String(), "levers that the clock would move now are postponed") != int(postponed) {
+					t.Errorf("postponed %v; logged %s", postponed, logged.String())
 				}
 				if tc.dead != "" { // it goes on by itself
 					w.set("192.0.2.2 pass")
@@ -56,8 +58,8 @@ func TestScheduleIsGuarded(t *testing.T) {
 				}
 				time.Sleep(30 * time.Minute)
 				expect(t, "after", g, fromA)
-				if held := testutil.ToFloat64(schedulesHeld.WithLabelValues("example.com.", "", "")); held != 0 {
-					t.Errorf("still held")
+				if postponed := testutil.ToFloat64(schedulesPostponed.WithLabelValues("example.com.", "", "")); postponed != 0 {
+					t.Errorf("still postponed")
 				}
 				r.stop(gen)
 			})
@@ -65,8 +67,8 @@ func TestScheduleIsGuarded(t *testing.T) {
 	}
 }
 
-// A reload is no way past: the drain stays held, and the reload is let through.
-func TestReloadOfAHeldSchedule(t *testing.T) {
+// A reload is no way past: the drain stays postponed, and the reload is let through.
+func TestReloadOfAPostponedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := logTo(t)
 		w := newWorld()
@@ -89,5 +91,38 @@ func TestReloadOfAHeldSchedule(t *testing.T) {
 		}
 		r.stop(second)
 		r.stop(third)
+	})
+}
+
+// TestExpiryIsGuarded has an override expire that keeps a region in service which the
+// Corefile drains, while the other one is down.
+func TestExpiryIsGuarded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		c := w.clerk(t, t.TempDir())
+		c.desk.api = new(control.Server)
+		gen, g := c.start(t, strings.Replace(scheduled(), "drain from 2000-01-01T00:30:00Z until 2000-01-01T01:00:00Z", "drain", 1))
+		postponed := func(want int) {
+			t.Helper()
+			text := fmt.Sprintf("# HELP coredns_gslb_overrides_postponed Overrides that have expired and stay in force, as guards are against their end.\n"+
+				"# TYPE coredns_gslb_overrides_postponed gauge\ncoredns_gslb_overrides_postponed %d\n", want)
+			if err := testutil.CollectAndCompare(steeringCollector{c.registry}, strings.NewReader(text), "coredns_gslb_overrides_postponed"); err != nil {
+				t.Error(err)
+			}
+		}
+		postponed(0)
+		c.must(t, "drain off region=a for=1h force")
+		expect(t, "drained no more", g, fromA)
+		w.set("192.0.2.2 fail")
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		expect(t, "past its time", g, fromA)
+		postponed(1)
+		w.set("192.0.2.2 pass")
+		time.Sleep(risen + 10*time.Second)
+		synctest.Wait()
+		expect(t, "the other is back", g, fromB)
+		postponed(0)
+		c.stop(gen)
 	})
 }

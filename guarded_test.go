@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/guard"
+	"github.com/seed-945f90c5/gslb/internal/plan"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -37,9 +39,9 @@ func TestReloadIsGuarded(t *testing.T) {
 		first, g := r.mustStart(t, guarded("a"))
 		before := refusals("max_move")
 		_, _, err := r.startTexts(t, guarded("b"))
-		const want = "refused: Corefile:1: guard max_move: 100.0% of the blocks of IPv6 resolvers asking for A would get another region at once; the limit is 50% (100.0% from a to b). " +
+		const want = "refused: Corefile:1: guard max_move: 100.0% of the blocks of IPv6 resolvers asking for A and 100.0% of the address space of IPv4 clients asking for A would get another region at once; the limit is 50% (100.0% from a to b). " +
 			"If it is meant, write `guard accept \"WHY\" until 2000-01-01T01:00:00Z` into the gslb block at Corefile:1, and reload. The Corefile before stays in service"
-		if err == nil || strings.ReplaceAll(err.Error(), "IPv4", "IPv6") != want {
+		if err == nil || err.Error() != want {
 			t.Errorf("error %v", err)
 		}
 		expect(t, "refused", g, fromA)
@@ -157,6 +159,46 @@ func TestReloadFindsWhatWasBefore(t *testing.T) {
 	}
 }
 
+// TestSpaceIsReported tells operators what of the address space moves, where there is any.
+func TestSpaceIsReported(t *testing.T) {
+	out := reportOf(&guard.Report{Blocks: 0.25, Space: 0.5, SpaceKind: "IPv4 clients asking for A", Moves: []guard.Move{{From: "a", To: "b", Blocks: 0.25}, {From: "b", To: "a", Space: 0.5}}})
+	if out.MovedSpace == nil || *out.MovedSpace != 50 || out.SpaceKind != "IPv4 clients asking for A" || len(out.Flows) != 1 {
+		t.Errorf("%+v", out)
+	}
+	if out := reportOf(&guard.Report{Blocks: 0.25}); out.MovedSpace != nil {
+		t.Errorf("%v of no space", *out.MovedSpace)
+	}
+}
+
+// A load without any gslb block has no setup of ours: it is refused all the same, as it
+// leaves all names out.
+func TestReloadWithoutUs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const want = "refused: Corefile:1: guard hosts: 1 of the 1 host names in service would be gone, such as api.example.com., more than max_move 50%"
+		for _, tc := range []struct{ text, want string }{
+			{guarded("a"), want},
+			{guarded("a", "guard accept farewell until 2000-01-01T01:00:00Z"), ""},
+			{guarded("a", "guard accept toolate until 2000-01-01T00:00:00Z"), "guard hosts"},
+			{guarded("a", "guard max_move 100%"), ""},
+		} {
+			r := newWorld().registry()
+			gen, err := r.startAt(t, []string{":53 - example.com.", tc.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.guardLast(time.Now()); err != nil {
+				t.Errorf("%s: another start in the process: %v", tc.text, err)
+			}
+			r.leave(gen, true)
+			err = r.guardLast(time.Now())
+			if (err != nil) != (tc.want != "") || err != nil && !(strings.Contains(err.Error(), tc.want) && strings.HasSuffix(err.Error(), ", reload, and then remove the block. The Corefile before stays in service")) {
+				t.Errorf("%s: error %v", tc.text, err)
+			}
+			r.stop(gen)
+		}
+	})
+}
+
 // Another start in the process replaces nothing, so there is nothing to hold it against.
 func TestStartBesideAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -268,5 +310,40 @@ func TestReloadInAnOutage(t *testing.T) {
 		}
 		r.stop(first)
 		r.stop(second)
+	})
+}
+
+// A data reload knows the verdicts of what targets resolve to: those that are down stay so,
+// for guards too, to whom nobody moves.
+func TestDataReloadWithTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, n := newWorld(), newNames()
+		n.set("lb.example.net.", "192.0.2.1 ttl 60")
+		r := n.resolving(w.registry())
+		gen, g := r.mustStart(t, balanced(""))
+		defer r.stop(gen)
+		settle()
+		w.set("192.0.2.1 fail")
+		later(fallen)
+		wants(t, "it is down", g, "api A", "192.0.2.9 ttl 30")
+		o := g.options
+		o.Resolve = nil
+		p, err := plan.Compile(g.block, g.live.Load().plan.Data, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mu.Lock() // replace holds that of the process
+		err = g.replace(p, time.Now(), 0)
+		r.mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		wants(t, "after the reload", g, "api A", "192.0.2.9 ttl 30")
+		probes := w.count("web@192.0.2.1")
+		later(time.Minute)
+		wants(t, "later", g, "api A", "192.0.2.9 ttl 30")
+		if w.count("web@192.0.2.1") == probes {
+			t.Error("it isn't probed any more")
+		}
 	})
 }

@@ -53,6 +53,18 @@ func (g *GSLB) startHealth(s *probe.Scheduler, now time.Time) error {
 // follow has the endpoints of a plan probed, and no others any more. After an error
 // those of the plan before are.
 func (h *health) follow(p *plan.Plan) error {
+	next, err := h.probes(p)
+	if err != nil {
+		return err
+	}
+	h.probeSet.release()
+	h.probeSet = next
+	return nil
+}
+
+// probes has the endpoints of a plan probed beside those that are. After an error it
+// has not.
+func (h *health) probes(p *plan.Plan) (probeSet, error) {
 	next := probeSet{endpoints: make(map[*config.Endpoint][]*probe.Probe), hosts: make(map[*probe.Probe][]int)}
 	for i, host := range p.Hosts {
 		for j := range host.Config.Pools {
@@ -60,14 +72,12 @@ func (h *health) follow(p *plan.Plan) error {
 			for _, c := range p.Checks(pool) {
 				if err := next.acquire(h.scheduler, host.Config, i, pool, c); err != nil {
 					next.release()
-					return err
+					return probeSet{}, err
 				}
 			}
 		}
 	}
-	h.probeSet.release()
-	h.probeSet = next
-	return nil
+	return next, nil
 }
 
 // acquire has the endpoints of a pool probed by one check.

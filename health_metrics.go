@@ -55,7 +55,7 @@ var (
 	regionAvailability = desc("region_availability_ratio",
 		"Part of the clients that come which a region takes, 0 where it is not usable.",
 		"view", "host", "region", "family")
-	regionsHeld = desc("regions_held_up",
+	regionsHeldUp = desc("regions_held_up",
 		"Regions that only max_down keeps in service.",
 		"view", "host")
 	listsLastResort = desc("lists_last_resort",
@@ -80,7 +80,7 @@ func init() { prometheus.MustRegister(healthCollector{&running}) }
 // Describe implements prometheus.Collector.
 func (healthCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		endpointState, endpointsProbed, regionAvailability, regionsHeld, listsLastResort, listsSingle, isolated, beaconAnswers, probesLate, probesOverran,
+		endpointState, endpointsProbed, regionAvailability, regionsHeldUp, listsLastResort, listsSingle, isolated, beaconAnswers, probesLate, probesOverran,
 	} {
 		ch <- d
 	}
@@ -134,7 +134,7 @@ func (g *GSLB) collectHosts(ch chan<- prometheus.Metric, seen map[string]bool) {
 				}
 			}
 		}
-		value(ch, regionsHeld, float64(s.Held()), view, host)
+		value(ch, regionsHeldUp, float64(s.HeldUp()), view, host)
 		for j := range h.Config.Pools {
 			p := &h.Config.Pools[j]
 			for k := range p.Endpoints {

@@ -76,7 +76,7 @@ func begin(t *testing.T, text string) (*generation, *GSLB) {
 	if err := running.start(gen, g); err != nil {
 		t.Fatal(err)
 	}
-	g.keepData()
+	g.keepData(time.Now())
 	return gen, g
 }
 
@@ -100,7 +100,6 @@ func TestStartWithBrokenData(t *testing.T) {
 			{"garbage", "state DIR", func(t *testing.T, path string) { replace(t, path, []byte("gar bage")) }, time.Hour, ""},
 			{"gone", "state DIR", func(t *testing.T, path string) { os.Remove(path) }, time.Hour, ""},
 			{"unreadable", "state DIR", func(t *testing.T, path string) { os.Remove(path); os.Mkdir(path, 0o700) }, time.Hour, ""},
-			{"an old copy", "state DIR", func(t *testing.T, path string) { replace(t, path, []byte("gar bage")) }, 31 * 24 * time.Hour, "Corefile:"},
 			{"no state", "", func(t *testing.T, path string) { replace(t, path, []byte("gar bage")) }, time.Hour, "Corefile:"},
 		} {
 			t.Run(file.name+", "+tc.name, func(t *testing.T) {
@@ -142,8 +141,8 @@ func TestStartWithBrokenData(t *testing.T) {
 				if f := testutil.ToFloat64(fileFailing.WithLabelValues(path)); f != 1 {
 					t.Errorf("file_failing is %v", f)
 				}
-				if info, err := os.Stat(copies[0]); err != nil || info.ModTime().After(ago.Add(time.Second)) {
-					t.Errorf("the copy was made younger: %v, %v", info.ModTime(), err)
+				if info, err := os.Stat(copies[0]); err != nil || time.Since(info.ModTime()) > tc.away/2 {
+					t.Errorf("the copy is in service, and dated %v, %v", info.ModTime(), err)
 				}
 			})
 		}
@@ -221,7 +220,7 @@ func TestBrokenDataMended(t *testing.T) {
 }
 
 // TestShrinkingData refuses a file that has lost more than half, while it is
-// watched, and takes it once the Corefile is reloaded.
+// watched, and takes it once the Corefile is loaded anew.
 func TestShrinkingData(t *testing.T) {
 	for _, file := range dataCases {
 		t.Run(file.name, func(t *testing.T) {
@@ -230,7 +229,7 @@ func TestShrinkingData(t *testing.T) {
 				file.good(t, path, "de", 10)
 				logged := logTo(t)
 				gen, g := begin(t, file.text(path))
-				defer running.stop(gen)
+				defer func() { running.stop(gen) }()
 				for _, step := range []struct {
 					region, want string
 					n            int
@@ -238,6 +237,7 @@ func TestShrinkingData(t *testing.T) {
 				}{
 					{"fr", "de", 1, 1},
 					{"fr", "fr", 9, 0},
+					{"de", "fr", 1, 1},
 				} {
 					file.good(t, path, step.region, step.n)
 					time.Sleep(3 * watchEvery)
@@ -249,8 +249,14 @@ func TestShrinkingData(t *testing.T) {
 						t.Errorf("%d networks: file_failing is %v", step.n, f)
 					}
 				}
-				if got := logged.String(); strings.Count(got, "can't be used, its last good content stays in use") != 1 {
+				if got := logged.String(); strings.Count(got, "can't be used, its last good content stays in use") != 2 || !strings.Contains(got, "where the copy in use has 11, of which it holds only ") {
 					t.Errorf("logged\n%s", got)
+				}
+				next, g := begin(t, file.text(path))
+				running.stop(gen)
+				gen = next
+				if got := region(t, g); got != "de" {
+					t.Errorf("loaded anew: got %s", got)
 				}
 			})
 		})
@@ -282,6 +288,105 @@ func TestCopyFollowsData(t *testing.T) {
 					t.Errorf("got %s", got)
 				}
 			})
+		})
+	}
+}
+
+// TestCopyAge restarts a process that has run for a while after its data file broke: the
+// copy's age counts from when its content was last in service.
+func TestCopyAge(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, file := range dataCases {
+		if file.name == "latency map" { // its own age counts
+			continue
+		}
+		for _, tc := range []struct {
+			name     string
+			runs     time.Duration
+			restarts bool // after the file broke, and runs as long again
+			away     time.Duration
+			refused  bool
+		}{
+			{"soon", time.Minute, false, 29 * day, false},
+			{"long", time.Minute, false, 31 * day, true},
+			{"has run for a day", 25 * time.Hour, false, 29*day + day/2, false},
+			{"has run for a day on the copy", 25 * time.Hour, true, 29*day + day/2, false},
+			{"has run for a day, and is away for long", 25 * time.Hour, false, 31 * day, true},
+		} {
+			t.Run(file.name+", "+tc.name, func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, file.file)
+				text := strings.Replace(file.text(path), "gslb {", "gslb {\nstate "+filepath.Join(dir, "state"), 1)
+				synctest.Test(t, func(t *testing.T) {
+					file.good(t, path, "de", 10)
+					gen, _ := begin(t, text)
+					time.Sleep(time.Minute)
+					replace(t, path, []byte("gar bage"))
+					time.Sleep(tc.runs)
+					running.stop(gen)
+					if tc.restarts {
+						gen, _ = begin(t, text)
+						time.Sleep(tc.runs)
+						running.stop(gen)
+					}
+					time.Sleep(tc.away)
+					if tc.refused {
+						if _, err := tryLoad(t, text); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "more than 30 days ago") {
+							t.Errorf("error %v", err)
+						}
+						return
+					}
+					gen, g := begin(t, text)
+					defer running.stop(gen)
+					if got := region(t, g); got != "de" {
+						t.Errorf("got %s", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSpoiltCopy starts a process whose copies are damaged: that is said where it is
+// looked for, and mended.
+func TestSpoiltCopy(t *testing.T) {
+	for _, file := range dataCases {
+		t.Run(file.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, file.file)
+			text := strings.Replace(file.text(path), "gslb {", "gslb {\nstate "+filepath.Join(dir, "state"), 1)
+			file.good(t, path, "de", 10)
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gen, _ := begin(t, text)
+			running.stop(gen)
+			copies, _ := filepath.Glob(filepath.Join(dir, "state", "data-*"))
+			replace(t, copies[0], whole[:len(whole)-5])
+
+			replace(t, path, []byte("gar bage"))
+			if _, err := tryLoad(t, text); err == nil || !strings.Contains(err.Error(), "Corefile:") || !strings.Contains(err.Error(), "nor can what was in service last: "+copies[0]) {
+				t.Errorf("file and copy are broken: %v", err)
+			}
+
+			replace(t, path, whole)
+			logged := logTo(t)
+			gen, g := begin(t, text)
+			defer running.stop(gen)
+			if got := region(t, g); got != "de" {
+				t.Errorf("got %s", got)
+			}
+			want := "" // only of maps it is looked at when it isn't needed
+			if file.name == "latency map" {
+				want = path + " is in use, but what was in service last can't be read and compared with it: " + copies[0] + ", the copy of " + path + ":"
+			}
+			if got := logged.String(); (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("logged\n%s", got)
+			}
+			if mended, err := os.ReadFile(copies[0]); err != nil || string(mended) != string(whole) {
+				t.Errorf("the copy is not mended: %v", err)
+			}
 		})
 	}
 }

@@ -69,17 +69,15 @@ type verdicts struct {
 	loads    [][][]float64 // by view, host and list, in the unit of capacity
 }
 
-// step runs the law once for the latest generation, over what was counted and
-// measured, and keeps what it admits.
-func (s *steering) step(now time.Time) {
-	h := s.hear(now)
-	s.keep(h, h.judge())
-}
-
 // stepAside runs the law once, if that is due, without the registry's lock for what takes
 // long. If meanwhile something else was stepped over or put into service, what it comes to
-// is dropped, and the next turn tries again.
+// is dropped, and the next turn tries again; so it does if a change of overrides is on
+// its way, which makes a step of its own.
 func (s *steering) stepAside(now time.Time) (stepped bool) {
+	if !s.registry.stepping.TryLock() {
+		return false
+	}
+	defer s.registry.stepping.Unlock()
 	s.registry.mu.Lock()
 	if !s.law.due(now) {
 		s.registry.mu.Unlock()
@@ -103,12 +101,17 @@ func (s *steering) stepAside(now time.Time) (stepped bool) {
 
 // hear gathers what a step looks at.
 func (s *steering) hear(now time.Time) *hearing {
+	heard.forget(s.registry.instances())
+	return s.law.hear(s.settled(now), now)
+}
+
+// settled are the views of the latest generation, with all that was counted.
+func (s *steering) settled(now time.Time) []view {
 	views := s.registry.views()
 	for _, v := range views {
 		v.demand.settle(now)
 	}
-	heard.forget(s.registry.instances())
-	return s.law.hear(views, now)
+	return views
 }
 
 // keep takes what a step comes to into service, from the next snapshots on.
@@ -153,12 +156,11 @@ func (s *steering) foresee(others []*GSLB, g *GSLB, next *state, now time.Time) 
 	return &foreseen{v.admitted[len(views)], v.loads[len(views)]}
 }
 
-// foretell works out where the law will end up if nothing else changes, and changes
-// nothing.
-func (l *law) foretell(views []view, now time.Time) verdicts {
-	h := l.hear(views, now)
-	h.in.Settled = true
-	return h.judge()
+// settle works out where the law will end up if nothing else changes, and changes nothing.
+func (h *hearing) settle() verdicts {
+	last := *h
+	last.in.Settled = true
+	return last.judge()
 }
 
 // judge makes a step of the law, and changes nothing.

@@ -21,23 +21,48 @@ type hearing struct {
 	sinks   sinks
 	in      capacity.Input
 	rows    []groupOf // by in.Groups
-	located bool
 }
 
 // hear gathers what a step looks at.
 func (l *law) hear(views []view, now time.Time) *hearing {
-	h := &hearing{state: l.state, views: views, sinks: sinks{index: make(map[string]int)}}
+	h := &hearing{state: l.state, views: views, sinks: sinks{index: make(map[sinkKey]int)}}
 	h.in = capacity.Input{Now: now, TTL: time.Second}
 	if !slices.ContainsFunc(views, func(w view) bool { return w.g.lawful() }) {
 		return h
 	}
+	for _, v := range views {
+		h.weights = append(h.weights, v.demand.byList())
+	}
+	h.gather()
+	h.sinks.complete(&l.signals, now)
+	return h
+}
+
+// again is the same with other snapshots of the same hosts, by view: of everything else
+// it hears what h heard.
+func (h *hearing) again(snapshots [][]*steer.Snapshot) *hearing {
+	next := &hearing{state: h.state, views: slices.Clone(h.views), weights: h.weights, in: h.in, sinks: sinks{index: make(map[sinkKey]int)}}
+	for i := range next.views {
+		next.views[i].snapshots = snapshots[i]
+	}
+	if h.weights == nil {
+		return next
+	}
+	next.gather()
+	next.sinks.complete(new(signals), h.in.Now)
+	for i := range next.sinks.list {
+		next.sinks.list[i].Signal = h.sinks.list[i].Signal
+	}
+	return next
+}
+
+// gather adds up what sinks are like.
+func (h *hearing) gather() {
 	shedding := false
-	h.weights, h.at = make([][][]float64, len(views)), make([][][]int, len(views))
-	for i, v := range views {
+	h.at = make([][][]int, len(h.views))
+	for i, v := range h.views {
 		for k, host := range v.plan.Hosts {
-			lists := slices.Clone(v.demand.hosts[k].lists)
-			h.weights[i] = append(h.weights[i], lists)
-			h.at[i] = append(h.at[i], h.sinks.pools(v.plan, host, v.snapshots[k], sum(lists)+1))
+			h.at[i] = append(h.at[i], h.sinks.pools(v.plan, host, v.snapshots[k], sum(h.weights[i][k])+1))
 			shedding = shedding || host.Config.Shed != nil
 			h.in.TTL = max(h.in.TTL, time.Duration(host.Config.TTL)*time.Second)
 		}
@@ -45,8 +70,6 @@ func (l *law) hear(views []view, now time.Time) *hearing {
 	if shedding {
 		h.sinks.at(elsewhere, &config.Levers{})
 	}
-	h.sinks.complete(&l.signals, now)
-	return h
 }
 
 // judge makes the step.
@@ -55,7 +78,13 @@ func (h *hearing) judge() verdicts {
 	if len(h.sinks.list) == 0 {
 		return v
 	}
-	h.located = allLocated(h.views)
+	lists := 0
+	for i := range h.weights {
+		for k := range h.weights[i] {
+			lists += len(h.weights[i][k])
+		}
+	}
+	h.in.Groups, h.rows = make([]capacity.Group, 0, lists), make([]groupOf, 0, lists) // for most, one each
 	for i := range h.views {
 		for k := range h.views[i].plan.Hosts {
 			h.host(i, k)
@@ -136,15 +165,13 @@ func (h *hearing) open(host *plan.Host, s *steer.Snapshot, list int, at []int) (
 func (h *hearing) add(row groupOf) {
 	host := h.views[row.view].plan.Hosts[row.host]
 	at := h.at[row.view][row.host]
-	g := capacity.Group{Weight: h.weights[row.view][row.host][row.list] * row.part, Open: row.open}
+	g := capacity.Group{Weight: h.weights[row.view][row.host][row.list] * row.part, Open: row.open, Cost: host.Need.Costs(row.list, row.regions)}
 	for _, r := range row.regions {
 		g.Sinks = append(g.Sinks, at[r])
 	}
-	switch {
-	case row.sheds:
+	if row.sheds { // nobody knows where to
 		g.Sinks = append(g.Sinks, h.sinks.index[elsewhere])
-	case h.located:
-		g.Cost = costs(host, row.regions)
+		g.Cost = append(g.Cost, g.Cost[len(g.Cost)-1]+plan.Unplaced)
 	}
 	h.in.Groups, h.rows = append(h.in.Groups, g), append(h.rows, row)
 }

@@ -197,7 +197,7 @@ func brought(views []view, v *verdicts) []float64 {
 				for r, part := range flow {
 					sink := v.sinks.index[elsewhere]
 					if r < len(flow)-1 && part > 0 {
-						sink = v.sinks.index[sinkName(h, h.Pool(steer.Region(r)))]
+						sink = v.sinks.index[sinkOf(h, h.Pool(steer.Region(r)))]
 					}
 					if part > 0 {
 						loads[sink] += part / (1 - soaked) * v.loads[i][k][list]
@@ -286,7 +286,7 @@ func TestAdmissionsBringWhatTheLawExpects(t *testing.T) {
 			if limit := max(v.out.Sinks[i].Limit, capacity.DefaultTarget*v.sinks.list[i].Capacity); v.sinks.list[i].Capacity > 0 && v.out.Deficit+v.out.Left < 1e-6*total && got[i]+homeless > limit+0.02*total {
 				t.Errorf("seed %d: sink %s gets %.4g above its limit of %.4g, and there is no deficit", seed, v.sinks.list[i].Name, got[i], limit)
 			}
-			if v.sinks.list[i].Name == elsewhere && got[i] > 0 {
+			if v.sinks.keys[i] == elsewhere && got[i] > 0 {
 				shed++
 			}
 		}

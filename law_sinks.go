@@ -1,11 +1,11 @@
 package gslb
 
 import (
-	"slices"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/capacity"
 	"github.com/seed-945f90c5/gslb/internal/config"
+	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
 )
@@ -14,8 +14,17 @@ import (
 // pools with a capacity of their own.
 type sinks struct {
 	list  []capacity.Sink
-	index map[string]int
+	keys  []sinkKey
+	index map[sinkKey]int
 	sums  []sinkSum
+}
+
+// sinkKey names what clients load: a region, or, with a host (the first of its names), that
+// host's pool there, which has a capacity of its own.
+type sinkKey struct{ host, region string }
+
+func (k sinkKey) String() string {
+	return control.Object{Host: k.host, Region: k.region}.String()
 }
 
 // sinkSum adds up what the pools of a sink are like, by the resolutions of their
@@ -30,17 +39,18 @@ type sinkSum struct {
 	levers        *config.Levers
 }
 
-// elsewhere is the sink for what is shed to a name: it takes everything. No region has
-// such a name.
-const elsewhere = "(shed)"
+// elsewhere is the sink for what is shed to a name: it takes everything. No region can
+// have that name.
+var elsewhere = sinkKey{region: "none"}
 
 // at is the index of a sink; a new one has these levers.
-func (s *sinks) at(name string, levers *config.Levers) int {
-	i, ok := s.index[name]
+func (s *sinks) at(key sinkKey, levers *config.Levers) int {
+	i, ok := s.index[key]
 	if !ok {
 		i = len(s.list)
-		s.index[name] = i
-		s.list = append(s.list, capacity.Sink{Name: name})
+		s.index[key] = i
+		s.keys = append(s.keys, key)
+		s.list = append(s.list, capacity.Sink{Name: key.String()})
 		s.sums = append(s.sums, sinkSum{})
 	}
 	if s.sums[i].levers == nil || s.sums[i].levers.Capacity == nil {
@@ -60,7 +70,7 @@ func (s *sinks) pools(p *plan.Plan, h *plan.Host, snapshot *steer.Snapshot, weig
 		if pool == nil {
 			continue
 		}
-		i := s.at(sinkName(h, pool), leversOfSink(region, pool))
+		i := s.at(sinkOf(h, pool), leversOfSink(region, pool))
 		at[r] = i
 		st := snapshot.Region(steer.Region(r), f)
 		sum := &s.sums[i]
@@ -88,13 +98,13 @@ func (s *sinks) pools(p *plan.Plan, h *plan.Host, snapshot *steer.Snapshot, weig
 	return at
 }
 
-// sinkName names what a pool's clients load: its region, or itself if it has a
-// capacity of its own.
-func sinkName(h *plan.Host, pool *config.Pool) string {
+// sinkOf is what a pool's clients load: its region, or itself if it has a capacity of its
+// own.
+func sinkOf(h *plan.Host, pool *config.Pool) sinkKey {
 	if pool.Levers.Capacity != nil {
-		return h.Config.Names[0] + " " + pool.Region
+		return sinkKey{h.Config.Names[0], pool.Region}
 	}
-	return pool.Region
+	return sinkKey{region: pool.Region}
 }
 
 func leversOfSink(region *config.Region, pool *config.Pool) *config.Levers {
@@ -132,45 +142,16 @@ func (s *sinks) complete(signals *signals, now time.Time) {
 			if c.Score {
 				sink.Capacity = 1
 			}
-			sink.Signal = signals.read(sink.Name, c.Score, now)
+			sink.Signal = signals.read(s.keys[i], c.Score, now)
 		}
 	}
 }
 
-// family is the one that stands for a host in the law, as clients of both families
-// move alike.
+// family is the one that stands for a host in the law: neither resolutions nor admissions
+// are told apart by family.
 func family(h *plan.Host) steer.Family {
 	if h.Steer.Offers(steer.V4) {
 		return steer.V4
 	}
 	return steer.V6
-}
-
-// allLocated tells whether the places of all regions that pools are in are known: only then
-// are costs distances, for they must be of one unit everywhere.
-func allLocated(views []view) bool {
-	return !slices.ContainsFunc(views, func(v view) bool {
-		return slices.ContainsFunc(v.plan.Hosts, func(h *plan.Host) bool {
-			for r := range h.Need.Input.Regions {
-				if region := &h.Need.Input.Regions[r]; region.Pooled && !region.Located {
-					return true
-				}
-			}
-			return false
-		})
-	})
-}
-
-// costs are how far each candidate is from the first, in kilometres.
-func costs(h *plan.Host, regions []steer.Region) []float64 {
-	first := &h.Need.Input.Regions[regions[0]]
-	var list []float64
-	for i, r := range regions {
-		to := &h.Need.Input.Regions[r]
-		list = append(list, float64(plan.Kilometres(first.Lat, first.Lon, to.Lat, to.Lon)))
-		if i > 0 { // an order that is not by distance was written: it holds
-			list[i] = max(list[i], list[i-1]+1)
-		}
-	}
-	return list
 }

@@ -24,9 +24,6 @@ const (
 	lawFile    = "law.json"
 	lawFormat  = 1
 	maxLawFile = 64 << 20
-	// lawAge is how old a state may be for its admissions and flows to go on. What is
-	// older keeps what changes slowly, such as long-term demands.
-	lawAge = 10 * time.Minute
 	// maxSeen is how many lists' resolutions are kept, the most asked for.
 	maxSeen = 20_000
 )
@@ -74,10 +71,6 @@ func (l *law) open(dir string, now time.Time) {
 		return
 	}
 	l.state, l.memory.seen = r.State, r.Seen
-	if age := now.Sub(r.State.Last); age > lawAge || age < -time.Minute {
-		log.Infof("The saved state of the law of capacity is %s old, so its flows are left out of account", age.Round(time.Second))
-		r.State.History, r.State.Rows = nil, nil
-	}
 }
 
 // pending gives what saves the state, if that is due. It is to be called without the

@@ -11,37 +11,37 @@ import (
 // saidOfLoad is what the log has said of loads and of the law, so that each thing is said
 // once when it begins and once when it ends.
 type saidOfLoad struct {
-	unread map[string]bool // sinks whose load can't be read
-	held   map[string]bool
+	unread map[sinkKey]bool // their load can't be read
+	damped map[sinkKey]bool
 	over   bool // there is a deficit
 }
 
 // tell logs what has changed with the last step: loads that can't be read, regions that
-// are held, and a deficit.
+// are damped, and a deficit.
 func (l *law) tell(now time.Time) {
 	if l.said.unread == nil {
-		l.said.unread, l.said.held = make(map[string]bool), make(map[string]bool)
+		l.said.unread, l.said.damped = make(map[sinkKey]bool), make(map[sinkKey]bool)
 	}
 	if l.out == nil {
 		return
 	}
 	for i := range l.sinks.list {
-		name, o := l.sinks.list[i].Name, &l.out.Sinks[i]
+		key, o := l.sinks.keys[i], &l.out.Sinks[i]
 		err := l.unreadable(i, now)
-		if was := l.said.unread[name]; was != (err != nil) {
-			l.said.unread[name] = err != nil
+		if was := l.said.unread[key]; was != (err != nil) {
+			l.said.unread[key] = err != nil
 			if err != nil {
-				log.Warningf("Load of %s can't be read: %v; the last good one counts for less as it gets old, and is never taken for no load", name, err)
+				log.Warningf("Load of %s can't be read: %v; the last good one counts for less as it gets old, and is never taken for no load", key, err)
 			} else {
-				log.Infof("Load of %s is read again", name)
+				log.Infof("Load of %s is read again", key)
 			}
 		}
-		if was := l.said.held[name]; was != o.Held {
-			l.said.held[name] = o.Held
-			if o.Held {
-				log.Warningf("%s", heldText(name, o.HeldUntil))
+		if was := l.said.damped[key]; was != o.Damped {
+			l.said.damped[key] = o.Damped
+			if o.Damped {
+				log.Warningf("%s", dampedText(key, o.Lump))
 			} else {
-				log.Infof("Region %s is no longer held", name)
+				log.Infof("The law of capacity no longer damps %s", key)
 			}
 		}
 	}
@@ -61,12 +61,12 @@ func (l *law) warnings(now time.Time) (list []string) {
 		return nil
 	}
 	for i := range l.sinks.list {
-		name, o := l.sinks.list[i].Name, &l.out.Sinks[i]
+		key, o := l.sinks.keys[i], &l.out.Sinks[i]
 		if err := l.unreadable(i, now); err != nil {
-			list = append(list, fmt.Sprintf("load of %s can't be read: %v", name, err))
+			list = append(list, fmt.Sprintf("load of %s can't be read: %v", key, err))
 		}
-		if o.Held {
-			list = append(list, heldText(name, o.HeldUntil))
+		if o.Damped {
+			list = append(list, dampedText(key, o.Lump))
 		}
 	}
 	return list
@@ -79,7 +79,7 @@ func (l *law) unreadable(i int, now time.Time) error {
 	if levers == nil || levers.Capacity == nil || levers.Load == nil {
 		return nil
 	}
-	t, _ := l.signals.total(l.sinks.list[i].Name, levers.Capacity.Score, now)
+	t, _ := l.signals.total(l.sinks.keys[i], levers.Capacity.Score, now)
 	switch {
 	case t.Err != nil:
 		return t.Err
@@ -89,10 +89,10 @@ func (l *law) unreadable(i int, now time.Time) error {
 	return nil
 }
 
-// heldText says that the law holds a region, why, and what ends that.
-func heldText(name string, until time.Time) string {
-	return fmt.Sprintf("Region %s is held until %s: its load jumped again and again by itself, as one very large resolver makes it, "+
-		"so what has left it stays away; any change with gslbctl ends that", name, until.UTC().Format(time.RFC3339))
+// dampedText says that the law damps a region, why, and what ends that.
+func dampedText(key sinkKey, lump float64) string {
+	return fmt.Sprintf("The law of capacity damps %s: its load jumped by %.4g again and again by itself, as one very large resolver makes it, "+
+		"so what has left it stays away until there is room for that; any change with gslbctl ends it", key, lump)
 }
 
 // tellOverrides logs what operators have changed.

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-945f90c5/gslb/internal/control"
+
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -28,11 +30,11 @@ func TestLoadsAreToldOf(t *testing.T) {
 					r.mu.Lock()
 					list := r.steering.law.warnings(time.Now())
 					r.mu.Unlock()
-					if n := strings.Count(logged.String(), "Load of eu can't be read"); n != warnings || (len(list) == 1) != (refused == 1) {
+					if n := strings.Count(logged.String(), "Load of region eu can't be read"); n != warnings || (len(list) == 1) != (refused == 1) {
 						t.Errorf("%s: %d warnings, status %q, log\n%s", what, n, list, logged.String())
 					}
 					want := "# HELP coredns_gslb_load_refused 1 while the load of a region can't be read, or can't be (not a number, negative, absurdly large).\n" +
-						"# TYPE coredns_gslb_load_refused gauge\ncoredns_gslb_load_refused{sink=\"eu\"} " + map[float64]string{0: "0", 1: "1"}[refused] + "\ncoredns_gslb_load_refused{sink=\"us\"} 0\n"
+						"# TYPE coredns_gslb_load_refused gauge\ncoredns_gslb_load_refused{host=\"\",region=\"eu\"} " + map[float64]string{0: "0", 1: "1"}[refused] + "\ncoredns_gslb_load_refused{host=\"\",region=\"us\"} 0\n"
 					if err := testutil.CollectAndCompare(steeringCollector{r}, strings.NewReader(want), "coredns_gslb_load_refused"); err != nil {
 						t.Errorf("%s: %v", what, err)
 					}
@@ -45,7 +47,7 @@ func TestLoadsAreToldOf(t *testing.T) {
 				said("bad loads", 1, 1)
 				p.run(t, g, time.Minute)
 				said("good again", 1, 0)
-				if n := strings.Count(logged.String(), "Load of eu is read again"); n != 1 {
+				if n := strings.Count(logged.String(), "Load of region eu is read again"); n != 1 {
 					t.Errorf("said %d times that it is over:\n%s", n, logged.String())
 				}
 			})
@@ -73,9 +75,9 @@ func TestDeficitIsToldOf(t *testing.T) {
 	})
 }
 
-// TestHoldsEnd holds that a region whose load jumps by itself is held, that everybody is
+// TestDampingEnds holds that a region whose load jumps by itself is damped, that everybody is
 // told, and that an operator's change ends it.
-func TestHoldsEnd(t *testing.T) {
+func TestDampingEnds(t *testing.T) {
 	p := newPlant(t, 60)
 	synctest.Test(t, func(t *testing.T) {
 		logged := logTo(t)
@@ -89,21 +91,20 @@ func TestHoldsEnd(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 		}
-		held := func() bool {
+		damped := func() bool {
 			synctest.Wait()
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return r.steering.law.out.Sinks[0].Held
+			return r.steering.law.out.Sinks[0].Damped
 		}
-		if !held() || strings.Count(logged.String(), "Region eu is held until") != 1 {
-			t.Fatalf("held %v, logged\n%s", held(), logged.String())
+		if !damped() || strings.Count(logged.String(), "The law of capacity damps region eu: its load jumped by ") != 1 {
+			t.Fatalf("damped %v, logged\n%s", damped(), logged.String())
 		}
-		r.mu.Lock()
-		r.steering.law.state = r.steering.law.state.Release() // as backend.Publish does
-		r.moved(time.Now())
-		r.mu.Unlock()
-		if held() || strings.Count(logged.String(), "Region eu is no longer held") != 1 {
-			t.Errorf("still held, or nobody was told:\n%s", logged.String())
+		if err := (backend{r, new(ledger)}).Publish(t.Context(), control.Publication{}); err != nil {
+			t.Fatal(err)
+		}
+		if damped() || strings.Count(logged.String(), "The law of capacity no longer damps region eu") != 1 {
+			t.Errorf("still damped, or nobody was told:\n%s", logged.String())
 		}
 	})
 }

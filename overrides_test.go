@@ -45,6 +45,13 @@ func (c *clerk) start(t *testing.T, text string) (*generation, *GSLB) {
 // do makes a change: "LEVER VALUE KEY=VALUE…", where a key is region, host, endpoint,
 // area or for; or "cancel ID".
 func (c *clerk) do(text string) (control.Result, error) {
+	return c.desk.store.Do(context.Background(), clerkHerself, asked(text))
+}
+
+var clerkHerself = control.Author{Name: "alice", From: "test"}
+
+// asked is the request for a change.
+func asked(text string) *control.Request {
 	words := strings.Fields(text)
 	r := control.Request{Change: control.Change{Lever: control.Lever(words[0]), Value: control.Value(words[1]), Terms: control.Terms{Why: "test", Never: true}}}
 	if words[0] == "cancel" {
@@ -68,7 +75,7 @@ func (c *clerk) do(text string) (control.Result, error) {
 			panic(w)
 		}
 	}
-	return c.desk.store.Do(context.Background(), control.Author{Name: "alice", From: "test"}, &r)
+	return &r
 }
 
 func (c *clerk) must(t *testing.T, text string) control.Result {
@@ -309,14 +316,14 @@ func TestOverridesPublishedDuringReload(t *testing.T) {
 		c.must(t, "drain on region=a")
 		drained := c.desk.store.Overrides()
 		c.must(t, "drain off region=a")
-		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), drained, ""); err != nil { // half of a change
+		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), control.Publication{Next: drained}); err != nil { // half of a change
 			t.Fatal(err)
 		}
 		second, g := c.start(t, text)
 		takes(t, "in the new generation", g, 0, 1)
 		c.stop(first)
 		takes(t, "later", g, 0, 1)
-		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), nil, "another"); err != control.ErrStale {
+		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), control.Publication{Digest: "another"}); err != control.ErrStale {
 			t.Errorf("another plan: %v", err)
 		}
 		takes(t, "after what is refused", g, 0, 1)

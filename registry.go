@@ -26,6 +26,9 @@ type generation struct {
 // the old one, never ends those of a load that failed later, and may fail to
 // end the old ones. So what is live is worked out here.
 type registry struct {
+	// stepping is held by who makes a step of the law, over all that it takes, as mu is not.
+	// It is taken before mu.
+	stepping    sync.Mutex
 	mu          sync.Mutex
 	generations []*generation
 	probing     probe.Options  // of every scheduler, but for what the generation says

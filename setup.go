@@ -12,7 +12,23 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/plan"
 )
 
-func init() { plugin.Register(name, setup) }
+func init() {
+	plugin.Register(name, setup)
+	caddy.RegisterParsingCallback("dns", name, afterSetup)
+}
+
+// afterSetup runs in every load of a Corefile, once setup was called for each gslb block
+// in it: where there is none, nobody else can hold the load against guards.
+func afterSetup(caddy.Context) error {
+	all := caddy.Instances() // the one that is being loaded is the last
+	if len(all) == 0 || all[len(all)-1].Storage[generationKey{}] != nil {
+		return nil
+	}
+	if err := running.guardLast(time.Now()); err != nil {
+		return plugin.Error(name, err)
+	}
+	return nil
+}
 
 // setup reads the block and compiles its plan. It takes nothing that would have
 // to be given back: a block further down may fail, and nobody would tell us.
@@ -49,7 +65,7 @@ func setup(c *caddy.Controller) error {
 		if err := running.start(gen, g); err != nil {
 			return plugin.Error(name, err)
 		}
-		g.keepData()
+		g.keepData(time.Now())
 		log.Infof("Zone %s: %s", g.zones, size)
 		return nil
 	})

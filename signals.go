@@ -31,7 +31,7 @@ type listener struct {
 
 // signal is the load of one sink for one instance.
 type signal struct {
-	sink   string
+	sink   sinkKey
 	period time.Duration
 	polled *loads.Signal // nil: pushed by probes
 	header string
@@ -51,7 +51,7 @@ type bearer struct {
 // open has the loads of an instance read. After an error nothing is.
 func (s *signals) open(gen *generation, g *GSLB) error {
 	to := &listener{gen: gen, g: g}
-	add := func(sink string, levers *config.Levers) error {
+	add := func(sink sinkKey, levers *config.Levers) error {
 		if levers.Load == nil || levers.Capacity == nil {
 			return nil
 		}
@@ -65,13 +65,13 @@ func (s *signals) open(gen *generation, g *GSLB) error {
 	err := error(nil)
 	for i := range g.block.Regions {
 		if err == nil {
-			err = add(g.block.Regions[i].Name, &g.block.Regions[i].Levers)
+			err = add(sinkKey{region: g.block.Regions[i].Name}, &g.block.Regions[i].Levers)
 		}
 	}
 	for _, h := range g.live.Load().plan.Hosts {
 		for i := range h.Config.Pools {
 			if pool := &h.Config.Pools[i]; err == nil && pool.Levers.Capacity != nil {
-				err = add(sinkName(h, pool), &pool.Levers)
+				err = add(sinkOf(h, pool), &pool.Levers)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (s *signals) open(gen *generation, g *GSLB) error {
 }
 
 // one has one load read.
-func (s *signals) one(g *GSLB, sink string, levers *config.Levers) (*signal, error) {
+func (s *signals) one(g *GSLB, sink sinkKey, levers *config.Levers) (*signal, error) {
 	l := levers.Load
 	one := &signal{sink: sink, period: l.Every}
 	if l.Kind == config.LoadHeader {
@@ -150,7 +150,7 @@ func (s *signals) shortest() time.Duration {
 
 // of are the signals of a sink, for each instance of the latest generation that has
 // one.
-func (s *signals) of(sink string) (from []*listener, list []*signal) {
+func (s *signals) of(sink sinkKey) (from []*listener, list []*signal) {
 	for _, l := range slices.Backward(s.users) {
 		if len(from) > 0 && from[0].gen != l.gen {
 			break
@@ -164,7 +164,7 @@ func (s *signals) of(sink string) (from []*listener, list []*signal) {
 
 // read gives the load of a sink. A score is the part that is free, so the load is
 // the rest.
-func (s *signals) read(sink string, score bool, now time.Time) capacity.Signal {
+func (s *signals) read(sink sinkKey, score bool, now time.Time) capacity.Signal {
 	t, period := s.total(sink, score, now)
 	age, ok := t.Age(now)
 	c := capacity.Signal{Value: t.Value, Age: age, Period: period, Valid: ok}
@@ -176,7 +176,7 @@ func (s *signals) read(sink string, score bool, now time.Time) capacity.Signal {
 
 // total is the reading of a sink. Only what is pushed is made of several, and may be
 // silent in part.
-func (s *signals) total(sink string, score bool, now time.Time) (t loads.Total, period time.Duration) {
+func (s *signals) total(sink sinkKey, score bool, now time.Time) (t loads.Total, period time.Duration) {
 	from, list := s.of(sink)
 	if len(list) == 0 {
 		return t, 0
@@ -251,7 +251,7 @@ func (one *signal) find(g *GSLB) []bearer {
 	for _, h := range p.Hosts {
 		for i := range h.Config.Pools {
 			pool := &h.Config.Pools[i]
-			if sinkName(h, pool) != one.sink {
+			if sinkOf(h, pool) != one.sink {
 				continue
 			}
 			for _, c := range p.Checks(pool) {

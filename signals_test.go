@@ -65,8 +65,8 @@ func TestHeaderLoads(t *testing.T) {
 			t.Helper()
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			s := r.steering.law.signals.read("a", false, time.Now())
-			all, _ := r.steering.law.signals.total("a", false, time.Now())
+			s := r.steering.law.signals.read(sinkKey{region: "a"}, false, time.Now())
+			all, _ := r.steering.law.signals.total(sinkKey{region: "a"}, false, time.Now())
 			if want < 0 && s.Valid || want >= 0 && (!s.Valid || math.Abs(s.Value-want) > 1e-9) || all.Silent != silent {
 				t.Errorf("%s: load %v (there: %v), %d silent; want %v and %d", what, s.Value, s.Valid, all.Silent, want, silent)
 			}
@@ -118,7 +118,7 @@ func TestHeaderScores(t *testing.T) {
 		reports(g, "192.0.2.1", "0.2")
 		reports(g, "192.0.2.2", "0.4")
 		reports(g, "192.0.2.3", "0.9")
-		if s := r.steering.law.signals.read("a", true, time.Now()); !s.Valid || math.Abs(s.Value-0.5) > 1e-9 {
+		if s := r.steering.law.signals.read(sinkKey{region: "a"}, true, time.Now()); !s.Valid || math.Abs(s.Value-0.5) > 1e-9 {
 			t.Errorf("%+v, want a load of 0.5", s)
 		}
 	})
@@ -145,8 +145,8 @@ func TestHeardIsForgotten(t *testing.T) {
 	})
 }
 
-// TestSignalsGetOld holds that a load loses its say after 3 periods and has none after 10, and
-// is never taken for none.
+// TestSignalsGetOld holds that a load loses its say after 3 periods and has none after 10, as
+// if none were shorter than 15 seconds, and is never taken for none.
 func TestSignalsGetOld(t *testing.T) {
 	p := newPlant(t, 120)
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestSignalsGetOld(t *testing.T) {
 		replace(t, p.dir+"/eu", []byte("nothing of use\n"))
 		last := capacity.Fresh
 		seen := map[capacity.Reading]bool{}
-		for range 60 {
+		for range 180 {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			r.mu.Lock()
@@ -192,12 +192,12 @@ func TestSignalOfTheLatest(t *testing.T) {
 		if signals.users[1].list[0].polled != kept {
 			t.Error("the load that stays is read anew")
 		}
-		if s := signals.read("eu", false, time.Now()); !s.Valid {
+		if s := signals.read(sinkKey{region: "eu"}, false, time.Now()); !s.Valid {
 			t.Error("the load that stays has lost its reading")
 		}
 		time.Sleep(5 * time.Second)
 		for range 20 { // no order of maps decides
-			if s := signals.read("us", false, time.Now()); s.Value != 7 {
+			if s := signals.read(sinkKey{region: "us"}, false, time.Now()); s.Value != 7 {
 				t.Fatalf("the load of us is %v, want the new one", s.Value)
 			}
 		}

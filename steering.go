@@ -14,13 +14,14 @@ import (
 // as levers and loads go by a region's name; it outlives reloads and ends with the
 // last generation. All of it is guarded by the registry's lock.
 type steering struct {
-	registry *registry
-	ramps    map[rampKey]time.Time // since when a region has been coming back
-	rough    map[rampKey]bool      // shares that resolvers are too few or too unequal for
-	law      law
-	targets  targets
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
+	registry  *registry
+	ramps     map[rampKey]time.Time // since when a region has been coming back
+	rough     map[rampKey]bool      // shares that resolvers are too few or too unequal for
+	law       law
+	targets   targets
+	confirmed time.Time // when copies of data files were last dated
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
 }
 
 // rampKey is a pool: its view, the first name of its host, and its region.
@@ -37,7 +38,7 @@ const beat = time.Second
 
 // newSteering starts one.
 func newSteering(r *registry) *steering {
-	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool)}
+	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now()}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.done.Go(func() { s.run(ctx) })
@@ -63,11 +64,12 @@ func (s *steering) run(ctx context.Context) {
 			stepped := s.stepAside(now)
 			s.registry.mu.Lock()
 			s.turn(now, stepped)
-			save, keep := s.targetsToSave(now), s.registry.toKeep(now)
+			save, keep, confirm := s.targetsToSave(now), s.registry.toKeep(now), s.toConfirm(now)
 			saveLaw := s.law.memory.pending(&s.law, now)
 			s.registry.mu.Unlock()
 			save()
 			keep()
+			confirm()
 			if saveLaw != nil {
 				saveLaw()
 			}
@@ -134,7 +136,7 @@ func (g *GSLB) schedule(now time.Time) {
 		return
 	}
 	g.due = p.NextChange(now)
-	if g.held { // to be tried again
+	if g.postponed { // to be tried again
 		g.due = now.Add(beat)
 	}
 	if g.steering == nil {
@@ -204,7 +206,7 @@ func standing(h *plan.Host, s *steer.Snapshot, r steer.Region) (out, in bool) {
 	usable := false
 	for f := steer.V4; f <= steer.V6; f++ {
 		if st := s.Region(r, f); h.Steer.Offers(f) {
-			out, in, usable = out || st.Failed, in || st.Usable && !st.Held, usable || st.Usable
+			out, in, usable = out || st.Failed, in || st.Usable && !st.HeldUp, usable || st.Usable
 		}
 	}
 	return out && !usable, in

@@ -17,37 +17,40 @@ type steeringCollector struct{ r *registry }
 
 func init() { prometheus.MustRegister(steeringCollector{&running}) }
 
-// What steeringCollector gathers. The sink of a pool with a capacity of its own is
-// named "HOST REGION", any other by its region.
+// sinkDesc describes a metric of a sink of the law of capacity: host is empty for a region,
+// and names the pool's host where that has a capacity of its own.
+func sinkDesc(metric, help string) *prometheus.Desc { return desc(metric, help, "host", "region") }
+
+// What steeringCollector gathers.
 var (
-	sinkCapacity = desc("capacity",
-		"What a region can take, in the unit of its load.", "sink")
-	sinkLoad = desc("load",
-		"Last load measured of a region; missing while there is none.", "sink")
-	sinkLoadAge = desc("load_age_seconds",
-		"Age of the last load measured of a region.", "sink")
-	sinkSay = desc("load_weight_ratio",
-		"The say that a region's load has by its age: 1 is fresh, 0 is absent, which is never taken for no load.", "sink")
-	sinkRefused = desc("load_refused",
-		"1 while the load of a region can't be read, or can't be (not a number, negative, absurdly large).", "sink")
-	sinkHeld = desc("held",
-		"1 while a region is held: its load jumped again and again by itself, so what has left it stays away.", "sink")
-	sinkUse = desc("utilisation_ratio",
-		"Load of a region by its capacity.", "sink")
-	sinkDemand = desc("demand",
-		"Estimate of what would come to a region if every region took everything.", "sink")
-	sinkWanted = desc("flow_wanted",
-		"What a region is to take.", "sink")
-	sinkExpected = desc("flow_expected",
-		"What a region will take once resolvers have followed.", "sink")
-	sinkTrim = desc("trim_ratio",
-		"The feedback's factor on a region's limit.", "sink")
-	sinkOscillating = desc("oscillating",
-		"1 while a region's load goes up and down again and again.", "sink")
-	sinkStuck = desc("load_stuck",
-		"1 while a region reports the very same load although what comes to it has changed: it is taken for old.", "sink")
-	sinkSilent = desc("load_silent_endpoints",
-		"Endpoints of a region that are alive and whose load, which their health checks bring, isn't known: they are taken to bear what the others do.", "sink")
+	sinkCapacity = sinkDesc("capacity",
+		"What a region can take, in the unit of its load.")
+	sinkLoad = sinkDesc("load",
+		"Last load measured of a region; missing while there is none.")
+	sinkLoadAge = sinkDesc("load_age_seconds",
+		"Age of the last load measured of a region.")
+	sinkSay = sinkDesc("load_weight_ratio",
+		"The say that a region's load has by its age: 1 is fresh, 0 is absent, which is never taken for no load.")
+	sinkRefused = sinkDesc("load_refused",
+		"1 while the load of a region can't be read, or can't be (not a number, negative, absurdly large).")
+	sinkDamped = sinkDesc("damped",
+		"1 while the law of capacity damps a region: its load jumped again and again by itself, so what has left it stays away.")
+	sinkUse = sinkDesc("utilisation_ratio",
+		"Load of a region by its capacity.")
+	sinkDemand = sinkDesc("demand",
+		"Estimate of what would come to a region if every region took everything.")
+	sinkWanted = sinkDesc("flow_wanted",
+		"What a region is to take.")
+	sinkExpected = sinkDesc("flow_expected",
+		"What a region will take once resolvers have followed.")
+	sinkTrim = sinkDesc("trim_ratio",
+		"The feedback's factor on a region's limit.")
+	sinkOscillating = sinkDesc("oscillating",
+		"1 while a region's load goes up and down again and again.")
+	sinkStuck = sinkDesc("load_stuck",
+		"1 while a region reports the very same load although what comes to it has changed: it is taken for old.")
+	sinkSilent = sinkDesc("load_silent_endpoints",
+		"Endpoints of a region that are alive and whose load, which their health checks bring, isn't known: they are taken to bear what the others do.")
 	lawDeficit = desc("deficit",
 		"Demand that regions take above their limits, as nobody else can.")
 	lawMoved = desc("moved_ratio",
@@ -83,6 +86,10 @@ var (
 		"view", "host", "region")
 	overridesActive = desc("overrides_active",
 		"Overrides in force, by lever.", "lever")
+	overridesEndless = desc("overrides_without_end",
+		"Overrides in force that hold until somebody cancels them, by lever.", "lever")
+	overridesPostponed = desc("overrides_postponed",
+		"Overrides that have expired and stay in force, as guards are against their end.")
 	wrongTokens = desc("control_wrong_tokens_total",
 		"Requests to the control API without a good token.")
 	mapBuilt = desc("map_build_timestamp_seconds",
@@ -99,7 +106,7 @@ var (
 
 // guardRefusals counts what guards have refused.
 var guardRefusals = counter("guard_refusals_total",
-	"Changes that a guard has refused: reloads of the Corefile and of data files.", "guard")
+	"Reloads of the Corefile and of data files, and schedules, that a guard has refused.", "guard")
 
 func init() {
 	for _, name := range []string{"hosts", "require", "max_move", "max_use", "usable"} {
@@ -110,9 +117,9 @@ func init() {
 // Describe implements prometheus.Collector.
 func (steeringCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkHeld, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck, sinkSilent,
+		sinkCapacity, sinkLoad, sinkLoadAge, sinkSay, sinkRefused, sinkDamped, sinkUse, sinkDemand, sinkWanted, sinkExpected, sinkTrim, sinkOscillating, sinkStuck, sinkSilent,
 		lawDeficit, lawMoved, lawLeft, regionAdmission, regionWanted, regionServed, regionDeviation, hostConcentration,
-		regionDial, regionRamp, regionSoak, regionDrained, overridesActive, wrongTokens,
+		regionDial, regionRamp, regionSoak, regionDrained, overridesActive, overridesEndless, overridesPostponed, wrongTokens,
 		mapBuilt, mapEntries, mapIgnored, targetAddresses, targetFailing,
 	} {
 		ch <- d
@@ -133,14 +140,17 @@ func (c steeringCollector) Collect(ch chan<- prometheus.Metric) {
 		g.collectShares(ch, seen)
 		g.collectFiles(ch, seen)
 	}
-	counts := make(map[control.Lever]float64)
+	counts, endless := make(map[control.Lever]float64), make(map[control.Lever]float64)
 	for _, o := range c.r.overrides().All() {
 		counts[o.Lever]++
+		endless[o.Lever] += oneIf(o.Never)
 	}
 	for _, l := range control.Levers {
 		value(ch, overridesActive, counts[l], string(l))
+		value(ch, overridesEndless, endless[l], string(l))
 	}
 	if d := c.r.generations[n-1].desk; d != nil {
+		value(ch, overridesPostponed, float64(len(d.store.Postponed())))
 		ch <- prometheus.MustNewConstMetric(wrongTokens, prometheus.CounterValue, float64(d.api.WrongTokens()))
 	}
 }
@@ -161,29 +171,33 @@ func (l *law) collect(ch chan<- prometheus.Metric, now time.Time) {
 	value(ch, lawMoved, l.out.Moved)
 	value(ch, lawLeft, l.out.Left)
 	for i := range l.sinks.list {
-		sink, o := &l.sinks.list[i], &l.out.Sinks[i]
-		value(ch, sinkDemand, o.Demand, sink.Name)
-		value(ch, sinkWanted, o.Wanted, sink.Name)
-		value(ch, sinkExpected, o.Expected, sink.Name)
-		if sink.Capacity == 0 {
+		key, levers, o := l.sinks.keys[i], l.sinks.sums[i].levers, &l.out.Sinks[i]
+		tell := func(d *prometheus.Desc, v float64) { value(ch, d, v, key.host, key.region) }
+		tell(sinkDemand, o.Demand)
+		tell(sinkWanted, o.Wanted)
+		tell(sinkExpected, o.Expected)
+		if levers.Capacity == nil {
 			continue
 		}
-		value(ch, sinkCapacity, sink.Capacity, sink.Name)
-		value(ch, sinkTrim, o.Trim, sink.Name)
-		value(ch, sinkOscillating, oneIf(o.Oscillating), sink.Name)
-		value(ch, sinkSay, o.Fade, sink.Name)
-		value(ch, sinkStuck, oneIf(o.Stuck), sink.Name)
-		value(ch, sinkRefused, oneIf(l.unreadable(i, now) != nil), sink.Name)
-		value(ch, sinkHeld, oneIf(o.Held), sink.Name)
-		all, _ := l.signals.total(sink.Name, l.sinks.sums[i].levers.Capacity.Score, now)
-		value(ch, sinkSilent, float64(all.Silent), sink.Name)
+		tell(sinkCapacity, l.sinks.list[i].Capacity)
+		tell(sinkTrim, o.Trim)
+		tell(sinkOscillating, oneIf(o.Oscillating))
+		tell(sinkDamped, oneIf(o.Damped))
+		if levers.Load == nil {
+			continue
+		}
+		tell(sinkSay, o.Fade)
+		tell(sinkStuck, oneIf(o.Stuck))
+		tell(sinkRefused, oneIf(l.unreadable(i, now) != nil))
+		all, _ := l.signals.total(key, levers.Capacity.Score, now)
+		tell(sinkSilent, float64(all.Silent))
 		if o.Reading == capacity.Never {
 			continue
 		}
-		value(ch, sinkUse, o.Utilisation, sink.Name)
-		if signal := l.signals.read(sink.Name, l.sinks.sums[i].levers.Capacity.Score, now); signal.Valid {
-			value(ch, sinkLoad, signal.Value, sink.Name)
-			value(ch, sinkLoadAge, signal.Age.Seconds(), sink.Name)
+		tell(sinkUse, o.Utilisation)
+		if signal := l.signals.read(key, levers.Capacity.Score, now); signal.Valid {
+			tell(sinkLoad, signal.Value)
+			tell(sinkLoadAge, signal.Age.Seconds())
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-945f90c5/gslb/internal/control"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -94,7 +96,7 @@ func TestSteeringMetricsChange(t *testing.T) {
 	}
 	// Others have tests of their own: swings and stuck sensors in internal/capacity, headers in
 	// TestHeaderLoads, overrides and tokens with the control API, maps and targets with theirs.
-	elsewhere := []string{"oscillating", "load_stuck", "load_silent_endpoints", "overrides_active", "control_wrong_tokens_total"}
+	elsewhere := []string{"oscillating", "load_stuck", "load_silent_endpoints", "overrides_active", "overrides_without_end", "overrides_postponed", "control_wrong_tokens_total"}
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		if !changed[name] && !slices.Contains(elsewhere, name) {
 			t.Errorf("%s never changes", name)
@@ -109,4 +111,85 @@ func TestSteeringMetricsChange(t *testing.T) {
 			t.Errorf("%s is never there", name)
 		}
 	}
+}
+
+// TestSinkLabels holds how metrics of the law of capacity name what they tell of: a region,
+// a host's pool with a capacity of its own, and what is shed.
+func TestSinkLabels(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := newWorld().registry()
+		gen, _ := r.mustStart(t, strings.ReplaceAll(`gslb {
+	region eu {
+		clients rest
+		capacity 100
+	}
+	region us {
+		capacity 100
+		load file DIR/us
+	}
+	host api.example.com {
+		shed to layer2.example.net
+		pool eu 192.0.2.1
+		pool us {
+			endpoint 192.0.2.2
+			capacity 30
+		}
+	}
+	host www.example.com {
+		pool eu 192.0.2.3
+		pool us 192.0.2.4
+	}
+}`, "DIR", dir))
+		defer r.stop(gen)
+		time.Sleep(time.Minute)
+		seen := make(changes)
+		seen.gather(t, r)
+		for name, want := range map[string]string{
+			"capacity": " eu| us|api.example.com. us", "demand": " eu| none| us|api.example.com. us",
+			"flow_expected": " eu| none| us|api.example.com. us", "damped": " eu| us|api.example.com. us", "load_refused": " us",
+		} {
+			var got []string
+			for key := range seen {
+				if labels, ok := strings.CutPrefix(key, name+" "); ok {
+					got = append(got, labels)
+				}
+			}
+			if slices.Sort(got); strings.Join(got, "|") != want {
+				t.Errorf("%s is told of %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+// TestOverridesAreCounted holds that overrides are counted, and those that nobody has
+// given an end apart.
+func TestOverridesAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := newWorld().clerk(t, dir)
+		c.desk.api = new(control.Server) // it counts wrong tokens
+		gen, _ := c.start(t, leverBlock("", ""))
+		defer c.stop(gen)
+		count := func(what, want string) {
+			t.Helper()
+			seen := make(changes)
+			seen.gather(t, c.registry)
+			var got []string
+			for key, values := range seen {
+				if one, ok := strings.CutPrefix(key, "overrides_"); ok && !values[0] {
+					got = append(got, fmt.Sprint(one, " ", slices.Collect(maps.Keys(values))))
+				}
+			}
+			if slices.Sort(got); strings.Join(got, ", ") != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		count("at first", "")
+		c.must(t, "trickle 5% region=a for=1h")
+		c.must(t, "trickle 6% region=b")
+		count("two", "active trickle [2], without_end trickle [1]")
+		time.Sleep(2 * time.Hour)
+		count("one is over", "active trickle [1], without_end trickle [1]")
+	})
 }

@@ -162,7 +162,7 @@ func (g *GSLB) resolveAgain(now time.Time) {
 		g.schedule(now)
 		return
 	}
-	g.take(p, now)
+	g.take(p, nil, now)
 	for i, h := range p.Hosts {
 		logHost(old.plan.Hosts[i], h)
 	}

@@ -121,7 +121,7 @@ func (c *crowd) run(t *testing.T) {
 }
 
 func (one *crowdClient) ask(t *testing.T, c *crowd, conn *dns.Conn) bool {
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(deadline))
 	one.msg.Id = dns.Id()
 	if err := conn.WriteMsg(one.msg); err != nil {
 		t.Error(err)
@@ -219,7 +219,7 @@ func follow(t *testing.T, what string, backends []*busy, listen string, holds fu
 		state = ""
 		for i, b := range backends {
 			loads[i] = float64(b.weight.Load())
-			wanted := series[fmt.Sprintf(`coredns_gslb_flow_wanted{sink="%c"}`, 'a'+i)]
+			wanted := series[fmt.Sprintf(`coredns_gslb_flow_wanted{host="",region="%c"}`, 'a'+i)]
 			state += fmt.Sprintf("%c has %.0f, wanted %.0f; ", 'a'+i, loads[i], wanted)
 			as = as && math.Abs(loads[i]-wanted) <= 50
 		}

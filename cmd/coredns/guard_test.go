@@ -78,3 +78,35 @@ func TestReloadIsGuarded(t *testing.T) {
 	expectAnswer(t, s, 2)
 	s.stop()
 }
+
+// A reload that takes the last gslb block away is refused until that block accepts it.
+func TestReloadWithoutGSLB(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	s, err := start("Corefile", steered(state, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectAnswer(t, s, 1)
+	const without = "example.com:53 {\n    whoami\n}\n"
+	for range 2 {
+		err := s.reload(without)
+		if err == nil || !strings.Contains(err.Error(), "plugin/gslb: refused: Corefile:2: guard hosts: 1 of the 1 host names in service would be gone, such as www.example.com.") {
+			t.Errorf("error %v", err)
+		}
+		expectAnswer(t, s, 1)
+	}
+	if err := s.reload(steered(state, "a", "guard accept farewell until "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))); err != nil {
+		t.Fatal(err)
+	}
+	expectAnswer(t, s, 1)
+	if err := s.reload(without); err != nil {
+		t.Fatal(err)
+	}
+	if got := brief(s.exchange(t, "www.example.com A")); got == "192.0.2.1" {
+		t.Error("gslb answers, though it is gone")
+	}
+	if err := s.reload(without + "# once more\n"); err != nil {
+		t.Error(err)
+	}
+	s.stop()
+}

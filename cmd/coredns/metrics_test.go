@@ -81,7 +81,7 @@ func TestMetrics(t *testing.T) {
 	s.exchange(t, "soaked.example.com A")
 	eventually(t, "the law has heard of the load", func() bool {
 		series := scrape(t, listen)
-		return series[`coredns_gslb_load{sink="us"}`] == 30 && series[`coredns_gslb_share_served_ratio{by="demand",host="soaked.example.com.",region="us",view="inside"}`] > 0
+		return series[`coredns_gslb_load{host="",region="us"}`] == 30 && series[`coredns_gslb_share_served_ratio{by="demand",host="soaked.example.com.",region="us",view="inside"}`] > 0
 	})
 	eventually(t, "the endpoint is probed and the verdict saved", func() bool {
 		series := scrape(t, listen)

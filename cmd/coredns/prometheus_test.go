@@ -9,12 +9,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestPrometheus has a real Prometheus measure a region, the server read the load
-// from it, and Prometheus read the server's metrics in turn.
+// from it, and Prometheus read the server's metrics in turn, and go by the alert rules.
 func TestPrometheus(t *testing.T) {
 	prometheus := tool(t, "prometheus", "--version")
 	promtool := tool(t, "promtool", "--version")
@@ -24,11 +25,16 @@ func TestPrometheus(t *testing.T) {
 	defer exporter.Close()
 
 	dir, addr, metrics := t.TempDir(), "127.0.0.1:"+freePort(t), "127.0.0.1:"+freePort(t)
-	config := writeFile(t, dir, "prometheus.yml", fmt.Sprintf(`global: {scrape_interval: 1s}
+	rules, err := filepath.Abs("examples/alerts/gslb.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := writeFile(t, dir, "prometheus.yml", fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: ["%s"]
 scrape_configs:
 - {job_name: busy, static_configs: [{targets: ["%s"]}]}
 - {job_name: gslb, static_configs: [{targets: ["%s"]}]}
-`, strings.TrimPrefix(exporter.URL, "http://"), metrics))
+`, rules, strings.TrimPrefix(exporter.URL, "http://"), metrics))
 	serve(t, fmt.Sprintf(`example.com:53 {
     prometheus %s
     gslb {
@@ -47,16 +53,37 @@ scrape_configs:
 	background(t, prometheus, "--config.file="+config, "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+addr)
 
 	eventually(t, "the load that Prometheus measured is known", func() bool {
-		return metric(t, "coredns_gslb_load", "sink", "eu") == 2200
+		return metric(t, "coredns_gslb_load", "region", "eu") == 2200
 	})
 	eventually(t, "Prometheus knows what the server made of it", func() bool {
-		return strings.Contains(get("http://"+addr+"/api/v1/query?query="+url.QueryEscape(`coredns_gslb_utilisation_ratio{sink="eu"}`)), `"0.55"`)
+		return strings.Contains(get("http://"+addr+"/api/v1/query?query="+url.QueryEscape(`coredns_gslb_utilisation_ratio{region="eu"}`)), `"0.55"`)
 	})
+	eventually(t, "all alert rules have been evaluated", func() bool {
+		told := get("http://" + addr + "/api/v1/rules")
+		return strings.Contains(told, `"health":"ok"`) && !strings.Contains(told, `"health":"unknown"`)
+	})
+	if told := get("http://" + addr + "/api/v1/rules"); strings.Contains(told, `"health":"err"`) || strings.Contains(told, `"state":"firing"`) {
+		t.Errorf("alert rules: %s", told)
+	}
 
 	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(ours(get("http://" + metrics + "/metrics")))
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
+// TestAlerts has promtool check the alert rules, and see each fire when it should, and not
+// before.
+func TestAlerts(t *testing.T) {
+	promtool := tool(t, "promtool", "--version")
+	for _, args := range [][]string{
+		{"check", "rules", "--lint=all", "--lint-fatal", "examples/alerts/gslb.yml"},
+		{"test", "rules", "examples/alerts/gslb_test.yml"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %q: %v\n%s", args, err, out)
+		}
 	}
 }
 

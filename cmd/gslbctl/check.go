@@ -14,6 +14,8 @@ const checkHelp = `Usage: gslbctl check [-conf Corefile]
 Checks every gslb block of a Corefile as the server does when it starts: the
 words, the data files, the candidate lists of every host, and the plugins beside
 gslb. It prints what was found and every warning; errors are the server's own.
+Whether the state directory can be made and written to is looked at for the user
+that runs this, and nothing is changed.
 
 Only a start of the server can see the rest: whether a plugin below gslb serves
 the zone's SOA (then soa and ns must not be written), the other plugins' own
@@ -48,6 +50,7 @@ func check(args []string, stdout, stderr io.Writer) int {
 			code = fail(stderr, err)
 			continue
 		}
+		p.Warnings = append(p.Warnings, s.stateWarnings(p.Block)...)
 		describe(stdout, s, p)
 	}
 	return code

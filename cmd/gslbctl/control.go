@@ -191,6 +191,7 @@ func (c *controlCall) overrides(s *server) (any, error) {
 	if err := s.ask(http.MethodGet, "/v1/overrides", nil, &list); err != nil {
 		return nil, err
 	}
+	printWarnings(c.out, list.Warnings)
 	printOverrides(c.out, list.Overrides, list.Unmatched, time.Now())
 	return list, nil
 }
@@ -223,7 +224,7 @@ func (c *controlCall) whatIf(s *server) (any, error) {
 	if err := s.ask(http.MethodPost, "/v1/whatif", c.request, &result); err != nil {
 		return nil, err
 	}
-	printReport(c.out, &result.Report)
+	printReport(c.out, &result)
 	printRefusals(c.out, result.Report.Refusals)
 	return result, nil
 }
@@ -246,7 +247,7 @@ func (c *controlCall) change(s *server) (any, error) {
 			return nil, err
 		}
 		request.Version = foretold.Version
-		printReport(c.out, &foretold.Report)
+		printReport(c.out, &foretold)
 	}
 	var result control.Result
 	if err := s.ask(http.MethodPost, "/v1/changes", request, &result); err != nil {
@@ -268,6 +269,9 @@ func (c *connection) explain(r *request, asJSON bool, stdout, stderr io.Writer) 
 	}
 	if !r.assumed {
 		q.Set("resolver", r.transport.String())
+	}
+	if r.view != "" {
+		q.Set("view", r.view)
 	}
 	if len(r.families) == 1 {
 		q.Set("type", map[string]string{"v4": "A", "v6": "AAAA"}[r.families[0].String()])

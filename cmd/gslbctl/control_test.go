@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,12 +27,17 @@ type pretended struct {
 
 func pretend(t *testing.T) *pretended {
 	t.Helper()
-	dir := t.TempDir()
+	return pretendIn(t, t.TempDir(), nil)
+}
+
+// pretendIn starts one that keeps its state in a directory; lost is what it says of that.
+func pretendIn(t *testing.T, dir string, lost error) *pretended {
+	t.Helper()
 	p := &pretended{backend: controltest.New(), socket: "unix:" + filepath.Join(dir, "s")}
 	p.backend.Now = func() time.Time { return time.Date(2026, 5, 1, 22, 0, 0, 0, time.UTC) }
 	var err error
 	p.store, err = control.Open(control.StoreOptions{Dir: dir, Backend: p.backend, Now: time.Now, Logf: t.Logf})
-	if err != nil {
+	if !errors.Is(err, lost) {
 		t.Fatal(err)
 	}
 	tokens, err := control.OpenTokens(tokenFile(t, "alice "+testToken), time.Now)
@@ -135,8 +141,63 @@ func TestControlExplain(t *testing.T) {
 	if code, _, stderr := p.ask(t, "explain -control "+p.socket+" x.example.com 198.51.100.77"); code != exitError || !strings.Contains(stderr, "no host") {
 		t.Errorf("%d %s", code, stderr)
 	}
-	if code, _, stderr := p.ask(t, "explain -control "+p.socket+" -view public x.example.com 198.51.100.77"); code != exitUsage || !strings.Contains(stderr, "-view") {
+	if code, stdout, stderr := p.ask(t, "explain -control "+p.socket+" -view inside api.example.com 198.51.100.77"); code != exitOK || !strings.Contains(stdout, "view inside") {
+		t.Errorf("%d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := p.ask(t, "explain -control "+p.socket+" -view outside api.example.com 198.51.100.77"); code != exitError || !strings.Contains(stderr, `no view "outside"`) {
 		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// TestControlLost holds that overrides that were lost are told of where they are listed.
+func TestControlLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "overrides.json"), []byte("gar bage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := pretendIn(t, dir, control.ErrSetAside)
+	for _, command := range []string{"overrides", "status"} {
+		code, stdout, stderr := p.ask(t, command)
+		if code != exitOK || !strings.Contains(stdout, "WARNING         the overrides made before are lost: "+filepath.Join(dir, "overrides.json")) {
+			t.Errorf("%s: %d\n%s%s", command, code, stdout, stderr)
+		}
+	}
+}
+
+// TestReportTexts holds the words for what the pretended plugin never does.
+func TestReportTexts(t *testing.T) {
+	half := 50.0
+	hosts := []control.HostReport{{Host: "api.example.com.", View: "inside", MovedBlocks: 40, MovedDemand: &half}}
+	for i := range 6 {
+		hosts = append(hosts, control.HostReport{Host: fmt.Sprintf("h%d.example.com.", i), MovedBlocks: 10})
+	}
+	report := control.Report{
+		MovedBlocks: 7.25, Kind: "IPv4 resolvers asking for A", Hosts: hosts,
+		MovedSpace: &half, SpaceKind: "IPv4 clients asking for AAAA",
+		Kinds:    []control.KindReport{{Kind: "IPv4 clients asking for A", Blocks: 60, MovedBlocks: 7}, {Kind: "IPv4 resolvers asking for A", Blocks: 40, MovedBlocks: 7.25}},
+		Stranded: []control.Stranded{{Host: "api.example.com.", View: "inside", List: []string{"eu"}, Blocks: 5, Why: "all are drained"}},
+	}
+	named := func(host string) []control.Applied {
+		return []control.Applied{{Cancelled: &control.Override{Object: control.Object{Host: host}}}}
+	}
+	for name, result := range map[string]control.Result{
+		"of all": {Report: report}, "of one": {Report: report, Applied: named("api.example.com.")}, "of another": {Report: report, Applied: named("www.example.com.")},
+	} {
+		var out strings.Builder
+		printReport(&out, &result)
+		for text, in := range map[string]bool{
+			"  blocks          are those of IPv4 resolvers asking for A, of all hosts; others move alike\n":  true,
+			"                  50.0 % of the address space of IPv4 clients asking for AAAA\n":                true,
+			"  of host         api.example.com in view inside  40.0 % of its blocks, 50.0 % of its demand\n": name != "of another",
+			"  of host         h0.example.com  10.0 % of its blocks\n":                                       name == "of all",
+			"and of 2 more hosts":                                   name == "of all",
+			"  of host         www.example.com  nothing\n":          name == "of another",
+			"  NO REGION LEFT  api.example.com in view inside, 5.0": true,
+		} {
+			if strings.Contains(out.String(), text) != in {
+				t.Errorf("%s: %q is there: %v\n%s", name, text, !in, out.String())
+			}
+		}
 	}
 }
 

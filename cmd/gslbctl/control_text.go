@@ -34,64 +34,6 @@ func number(v *float64) string {
 	return fmt.Sprintf("%g", *v)
 }
 
-// bare is a host's name without the final dot.
-func bare(host string) string { return strings.TrimSuffix(host, ".") }
-
-// printReport tells what moves, from where to where.
-func printReport(w io.Writer, r *control.Report) {
-	if r.MovedBlocks == 0 && len(r.Flows) == 0 {
-		row(w, "moves", "nothing")
-	} else {
-		text := fmt.Sprintf("%.1f %% of blocks", r.MovedBlocks)
-		if r.MovedDemand != nil {
-			text += fmt.Sprintf(", %.1f %% of the demand observed", *r.MovedDemand)
-		} else {
-			text += "; of the demand is not known"
-		}
-		row(w, "moves", "%s", text)
-	}
-	for _, f := range r.Flows {
-		text := fmt.Sprintf("%.1f %% of blocks", f.Blocks)
-		if f.Demand != nil {
-			text += fmt.Sprintf(", %.1f %% of demand", *f.Demand)
-		}
-		row(w, "", "%s -> %s  %s", named(f.From), named(f.To), text)
-	}
-	rows := [][]string{{"region", "blocks", "demand", "utilisation"}}
-	for _, g := range r.Regions {
-		rows = append(rows, []string{g.Name, change(&g.BlocksBefore, &g.BlocksAfter), change(g.DemandBefore, g.DemandAfter), change(g.UtilisationBefore, g.UtilisationAfter)})
-	}
-	columns(w, rows)
-	if r.DeficitAfter > 0 || r.DeficitBefore > 0 {
-		row(w, "DEFICIT", "%g, was %g: demand that no region can take", r.DeficitAfter, r.DeficitBefore)
-	}
-	for _, s := range r.Stranded {
-		row(w, "NO REGION LEFT", "%s, %.1f %% of blocks, candidates %s: %s%s", bare(s.Host), s.Blocks, strings.Join(s.List, " "), s.Why,
-			note(s.Before, " (they have none now, either)"))
-	}
-}
-
-// named is a region of a flow.
-func named(region string) string {
-	if region == "" {
-		return "(last resort)"
-	}
-	return region
-}
-
-// change is a percentage before and after.
-func change(before, after *float64) string {
-	switch {
-	case after == nil:
-		return percent(before)
-	case before == nil:
-		return percent(after)
-	case percent(before) == percent(after):
-		return percent(after)
-	}
-	return fmt.Sprintf("%.1f -> %.1f %%", *before, *after)
-}
-
 // printRefusals tells what guards have against it.
 func printRefusals(w io.Writer, refusals []control.Refusal) {
 	for _, r := range refusals {
@@ -151,6 +93,13 @@ func in(d time.Duration) string {
 	return "in " + text
 }
 
+// printWarnings tells what somebody should look at.
+func printWarnings(w io.Writer, warnings []string) {
+	for _, warning := range warnings {
+		row(w, "WARNING", "%s", warning)
+	}
+}
+
 func printOverrides(w io.Writer, all []*control.Override, unmatched map[string]string, now time.Time) {
 	if len(all) == 0 {
 		row(w, "overrides", "none: the Corefile holds")
@@ -183,9 +132,7 @@ func printAudit(w io.Writer, entries []control.Entry) {
 
 func printStatus(w io.Writer, s *control.Status, now time.Time) {
 	row(w, "version", "%s", s.Version)
-	for _, warning := range s.Warnings {
-		row(w, "WARNING", "%s", warning)
-	}
+	printWarnings(w, s.Warnings)
 	rows := [][]string{{"region", "load", "capacity", "utilisation", "load age", "demand", "levers"}}
 	for _, r := range s.Regions {
 		age := ""
@@ -200,7 +147,7 @@ func printStatus(w io.Writer, s *control.Status, now time.Time) {
 		row(w, "DEFICIT", "%g: demand that no region can take", s.Deficit)
 	}
 	for _, h := range s.Hosts {
-		row(w, "host", "%s", bare(h.Name))
+		row(w, "host", "%s", ofView(h.Name, h.View))
 		rows := [][]string{{"region", "state", "available", "wanted", "served", "endpoints", "levers"}}
 		for _, r := range h.Regions {
 			state := "usable"

@@ -9,7 +9,6 @@ import (
 // TestDocs holds that the examples on pages are what the commands print.
 func TestDocs(t *testing.T) {
 	holdExample(t, "../../docs/explain.md", "json", "explain -json -type AAAA -view public -conf testdata/Corefile -resolver 192.0.2.53 api.example.com 2001:db8::/40")
-	holdExample(t, "../../docs/failover.md", "txt", "failover -interval 10s -fall 3 -publish 10s -phase=false -ttl 60 -rate 40000 -horizon 340s -regions 3 -caches 200000")
 }
 
 func holdExample(t *testing.T, file, kind, command string) {

@@ -101,9 +101,6 @@ func explain(args []string, stdout, stderr io.Writer) int {
 		return misuse(flags, "%v", err)
 	}
 	if len(live.names) > 0 {
-		if *view != "" {
-			return misuse(flags, "-view and -control: a server explains all of its views")
-		}
 		return live.explain(&req, *asJSON, stdout, stderr)
 	}
 	blocks, err := readCorefile(*conf)

@@ -21,7 +21,8 @@ const failoverHelp = `Usage: gslbctl failover [flags] [NAME]
 
 Works out what an outage of a region costs: how long clients keep going there, how
 many of their requests fail, and what a shorter TTL or faster checks would change.
-With -conf and NAME, interval, fall and TTL are those of that host; flags win.
+With -conf and NAME, the TTL, the figures of checks, the ramp and the capacities are those
+of that host; flags win.
 
 -population NAME:SHARE:TIME[:fixed] says how a part of the clients keeps an answer;
 it may be repeated and replaces the customary 80% that honour the TTL, 15% whose
@@ -32,6 +33,14 @@ evenly; with fixed they all stay until TIME after the outage began. "ttl" is the
     gslbctl failover -interval 10s -fall 3 -publish 10s -phase=false -ttl 60 -rate 40000 -horizon 340s
     gslbctl failover -population mobile:40%:600s:fixed -population rest:60%:ttl -svg out.svg
 
+-load says what a region bears now; given for several, it tells what becomes of them when
+the first one fails. -target sets what an outage costs against a budget of availability, and
+-lowered tells how long old answers live after a planned move:
+
+    gslbctl failover -load eu:40000:48000 -load us:30000:36000 -load ap:20000:24000
+    gslbctl failover -conf Corefile -target 99.95% api.example.com
+    gslbctl failover -ttl 86400 -lowered 60 -before 1h
+
 Flags may stand anywhere:
 `
 
@@ -39,7 +48,10 @@ Flags may stand anywhere:
 type failoverRequest struct {
 	model       failover.Model
 	ttl         time.Duration
-	written     populations
+	seconds     float64 // -ttl
+	late, marks string  // -stragglers, -at
+	written     words
+	plan        planRequest
 	stragglers  float64
 	straggler   time.Duration
 	draws       int
@@ -52,35 +64,11 @@ type failoverRequest struct {
 	checksFound bool
 }
 
-// populations is the value of the flag -population.
-type populations []string
-
-func (p *populations) String() string { return strings.Join(*p, " ") }
-
-// Set implements flag.Value.
-func (p *populations) Set(word string) error { *p = append(*p, word); return nil }
-
 func failoverCommand(args []string, stdout, stderr io.Writer) int {
 	r := failoverRequest{}
 	flags := newFlags("failover", failoverHelp, stdout, stderr)
 	conf := flags.String("conf", "", "the Corefile `file` that NAME is read from")
-	flags.DurationVar(&r.model.Interval, "interval", 10*time.Second, "`time` between two probes")
-	flags.IntVar(&r.model.Fall, "fall", 3, "failed `probes` in a row that make the verdict")
-	flags.DurationVar(&r.model.Detection, "detection", 0, "`time` to the verdict, instead of interval and fall")
-	flags.DurationVar(&r.model.Publish, "publish", 0, "`time` from the verdict to the first new answer")
-	flags.BoolVar(&r.model.Phase, "phase", true, "count the time until the first probe fails, half an interval on average")
-	ttl := flags.Float64("ttl", 30, "TTL in `seconds`")
-	flags.Float64Var(&r.model.Rate, "rate", 0, "requests per second that go to the region")
-	flags.DurationVar(&r.model.Horizon, "horizon", 0, "count failures up to this `time`; 0: until everybody has moved")
-	flags.Var(&r.written, "population", "`NAME:SHARE:TIME[:fixed]`, may be repeated")
-	stragglers := flags.String("stragglers", "3%", "`percent` of clients that take up to -straggler longer, for the percentiles")
-	flags.DurationVar(&r.straggler, "straggler", 900*time.Second, "the longest `time` that stragglers take beyond the TTL")
-	flags.IntVar(&r.draws, "draws", 100000, "clients to simulate, up to 10 million")
-	flags.Uint64Var(&r.seed, "seed", 1, "seed of the simulation")
-	flags.Float64Var(&r.caches, "caches", 0, "resolver caches that ask for the name: gives the query rate that the TTL implies")
-	flags.Float64Var(&r.price, "price", 0, "price of a million queries")
-	flags.IntVar(&r.regions, "regions", 0, "equal regions: gives the headroom that the loss of one takes")
-	at := flags.String("at", "", "tell the curve at these `seconds`, such as 0,40,100")
+	r.flags(flags)
 	svg := flags.String("svg", "", "draw the curve into this `file`")
 	asJSON := flags.Bool("json", false, "write JSON")
 	rest, code := parseFlags(flags, args)
@@ -89,8 +77,8 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	set := make(map[string]bool)
 	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
-	r.ttl = time.Duration(*ttl * float64(time.Second))
-	if err := r.read(*conf, rest, *stragglers); err != nil {
+	r.ttl = time.Duration(r.seconds * float64(time.Second))
+	if err := r.read(*conf, rest, set); err != nil {
 		return misuse(flags, "%v", err)
 	}
 	if len(rest) == 1 {
@@ -98,7 +86,7 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 			return fail(stderr, err)
 		}
 	}
-	if err := r.complete(*at); err != nil {
+	if err := r.complete(); err != nil {
 		return misuse(flags, "%v", err)
 	}
 	result := r.result()
@@ -119,8 +107,30 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// flags adds those that say what is to be worked out.
+func (r *failoverRequest) flags(flags *flag.FlagSet) {
+	flags.DurationVar(&r.model.Interval, "interval", 10*time.Second, "`time` between two probes")
+	flags.IntVar(&r.model.Fall, "fall", 3, "failed `probes` in a row that make the verdict")
+	flags.DurationVar(&r.model.Detection, "detection", 0, "`time` to the verdict, instead of interval and fall")
+	flags.DurationVar(&r.model.Publish, "publish", 0, "`time` from the verdict to the first new answer")
+	flags.BoolVar(&r.model.Phase, "phase", true, "count the time until the first probe fails, half an interval on average")
+	flags.Float64Var(&r.seconds, "ttl", 30, "TTL in `seconds`")
+	flags.Float64Var(&r.model.Rate, "rate", 0, "requests per second that go to the region")
+	flags.DurationVar(&r.model.Horizon, "horizon", 0, "count failures up to this `time`; 0: until everybody has moved")
+	flags.Var(&r.written, "population", "`NAME:SHARE:TIME[:fixed]`, may be repeated")
+	flags.StringVar(&r.late, "stragglers", "3%", "`percent` of clients that take up to -straggler longer, for the percentiles")
+	flags.DurationVar(&r.straggler, "straggler", 900*time.Second, "the longest `time` that stragglers take beyond the TTL")
+	flags.IntVar(&r.draws, "draws", 100000, "clients to simulate, up to 10 million")
+	flags.Uint64Var(&r.seed, "seed", 1, "seed of the simulation")
+	flags.Float64Var(&r.caches, "caches", 0, "resolver caches that ask for the name: gives the query rate that the TTL implies")
+	flags.Float64Var(&r.price, "price", 0, "price of a million queries")
+	flags.IntVar(&r.regions, "regions", 0, "equal regions: gives the headroom that the loss of one takes")
+	r.plan.flags(flags)
+	flags.StringVar(&r.marks, "at", "", "tell the curve at these `seconds`, such as 0,40,100")
+}
+
 // read completes the request from the arguments and a Corefile.
-func (r *failoverRequest) read(conf string, rest []string, stragglers string) (err error) {
+func (r *failoverRequest) read(conf string, rest []string, set map[string]bool) (err error) {
 	switch {
 	case len(rest) > 1:
 		return fmt.Errorf("unexpected %q: expected at most one NAME", rest[1])
@@ -130,30 +140,37 @@ func (r *failoverRequest) read(conf string, rest []string, stragglers string) (e
 		return fmt.Errorf("-conf without NAME: say which host of %s", conf)
 	case r.draws < 0 || r.draws > 10e6:
 		return fmt.Errorf("-draws %d: expected 0 to 10 million", r.draws)
-	case r.ttl < 0 || r.ttl > 86400*time.Second:
-		return fmt.Errorf("-ttl: expected 0 to 86400 seconds")
-	case r.straggler < 0 || r.caches < 0 || r.price < 0 || r.regions < 0:
-		return fmt.Errorf("-straggler, -caches, -price and -regions can't be below 0")
+	case !(r.seconds >= 0 && r.seconds <= 86400):
+		return fmt.Errorf("-ttl %g: expected 0 to 86400 seconds", r.seconds)
+	case !(r.caches >= 0 && r.caches <= most && r.price >= 0 && r.price <= most):
+		return fmt.Errorf("-caches %g, -price %g: expected 0 to %g", r.caches, r.price, most)
+	case r.straggler < 0 || r.straggler > longest:
+		return fmt.Errorf("-straggler %s: expected 0 to %s", r.straggler, longest)
+	case r.regions < 0:
+		return fmt.Errorf("-regions %d: expected 2 or more, or 0 for none", r.regions)
 	}
-	if r.stragglers, err = share(stragglers); err != nil {
+	if r.stragglers, err = share(r.late); err != nil {
 		return fmt.Errorf("-stragglers %v", err)
 	}
-	return nil
+	return r.plan.read(set)
 }
 
 // complete works out the populations, and reads the times that are asked for.
-func (r *failoverRequest) complete(at string) (err error) {
+func (r *failoverRequest) complete() (err error) {
 	if r.model.Populations, err = r.populations(r.ttl); err != nil {
 		return err
 	}
-	for _, word := range strings.FieldsFunc(at, func(c rune) bool { return c == ',' }) {
+	for _, word := range strings.FieldsFunc(r.marks, func(c rune) bool { return c == ',' }) {
 		t, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(t >= 0 && t <= 1e7) || len(r.at) == maxTimes {
-			return fmt.Errorf("-at %s: expected up to %d times in seconds, such as 0,40,100", at, maxTimes)
+			return fmt.Errorf("-at %s: expected up to %d times in seconds, such as 0,40,100", r.marks, maxTimes)
 		}
 		r.at = append(r.at, t)
 	}
-	return r.model.Check()
+	if err := r.model.Check(); err != nil {
+		return err
+	}
+	return r.plan.complete(r)
 }
 
 // maxTimes is how many times of a curve may be asked for.
@@ -193,15 +210,14 @@ func covers(owner, name string) bool {
 	return owner == name || wild && strings.HasSuffix(name, under) && name != under[1:]
 }
 
-// use takes the checks of a host: a pool is down as soon as one of its checks says
+// use takes what is known of a host: a pool is down as soon as one of its checks says
 // so, and of all pools the one that takes longest counts.
 func (r *failoverRequest) use(b *config.Block, h *config.Host, set map[string]bool) {
 	var slowest *health.Check
-	for _, pool := range h.Pools {
+	for i := range h.Pools {
 		var fastest *health.Check
-		for i := range b.Checks {
-			c := &b.Checks[i].Check
-			if slices.Contains(pool.Checks, c.Name) && (fastest == nil || detection(c) < detection(fastest)) {
+		for _, c := range checksOf(b, &h.Pools[i]) {
+			if fastest == nil || detection(c) < detection(fastest) {
 				fastest = c
 			}
 		}
@@ -221,6 +237,7 @@ func (r *failoverRequest) use(b *config.Block, h *config.Host, set map[string]bo
 	if !set["ttl"] {
 		r.ttl = time.Duration(h.TTL) * time.Second
 	}
+	r.plan.use(b, h, slowest, r.ttl, set)
 }
 
 func detection(c *health.Check) time.Duration { return time.Duration(c.Fall) * c.Interval }

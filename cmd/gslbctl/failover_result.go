@@ -24,14 +24,15 @@ type failoverResult struct {
 	Rate        float64               `json:"rate,omitempty"`
 	Populations []failover.Population `json:"populations"`
 
-	FirstNew     float64            `json:"first_new_answer_seconds"`
-	Curve        []curvePoint       `json:"curve"`
-	Percentiles  []percentile       `json:"percentiles"` // of those who honour the TTL, and stragglers
-	Mean         float64            `json:"mean_seconds"`
-	Compared     []failoverCompared `json:"compared"` // the first is what was asked
-	Queries      float64            `json:"queries_per_second,omitempty"`
-	Cost         float64            `json:"cost_per_month,omitempty"`
-	Headroom     float64            `json:"headroom,omitempty"`
+	FirstNew    float64            `json:"first_new_answer_seconds"`
+	Curve       []curvePoint       `json:"curve"`
+	Percentiles []percentile       `json:"percentiles"` // of those who honour the TTL, and stragglers
+	Mean        float64            `json:"mean_seconds"`
+	Compared    []failoverCompared `json:"compared"` // the first is what was asked
+	Queries     float64            `json:"queries_per_second,omitempty"`
+	Cost        float64            `json:"cost_per_month,omitempty"`
+	Headroom    float64            `json:"headroom,omitempty"`
+	planResult
 	alternatives []failoverAlternative
 }
 
@@ -51,6 +52,7 @@ type failoverCompared struct {
 	Lost   float64 `json:"lost_seconds"`
 	Failed float64 `json:"failed_requests,omitempty"`
 	Moved  float64 `json:"all_moved_seconds"`
+	Budget float64 `json:"budget_used,omitempty"` // as a part of it
 	// Queries is how many times the queries of what was asked it takes; 0: it is no
 	// matter of DNS.
 	Queries float64 `json:"query_factor,omitempty"`
@@ -134,8 +136,13 @@ func (r *failoverRequest) result() *failoverResult {
 	}
 	out.Mean = spread.Mean()
 	out.alternatives = r.alternativesOf()
+	out.planResult = r.plan.result(r)
 	for _, a := range out.alternatives {
-		out.Compared = append(out.Compared, failoverCompared{a.name, a.model.Lost(), a.model.Failed(), a.model.Moved(), a.queries})
+		c := failoverCompared{Name: a.name, Lost: a.model.Lost(), Failed: a.model.Failed(), Moved: a.model.Moved(), Queries: a.queries}
+		if out.Budget != nil {
+			c.Budget = c.Lost / out.Budget.Seconds
+		}
+		out.Compared = append(out.Compared, c)
 	}
 	if r.caches > 0 && r.ttl > 0 {
 		out.Queries = failover.Queries(r.caches, r.ttl)
@@ -150,6 +157,9 @@ func (r *failoverRequest) result() *failoverResult {
 // print writes the result for a person.
 func (f *failoverResult) print(w io.Writer) {
 	detected := fmt.Sprintf("interval %gs, fall %d", f.Interval, f.Fall)
+	if f.Within > 0 {
+		detected += fmt.Sprintf(" within %gs", f.Within)
+	}
 	if f.Detection > 0 {
 		detected = fmt.Sprintf("detection %gs", f.Detection)
 	}
@@ -185,6 +195,9 @@ func (f *failoverResult) print(w io.Writer) {
 		if f.Rate > 0 {
 			fmt.Fprintf(w, "  %12.0f requests", c.Failed)
 		}
+		if c.Budget > 0 {
+			fmt.Fprintf(w, "  %6.2f%% of the budget", 100*c.Budget)
+		}
 		if c.Queries > 1 {
 			fmt.Fprintf(w, "  at %g times the queries", c.Queries)
 		}
@@ -200,6 +213,7 @@ func (f *failoverResult) print(w io.Writer) {
 	if f.Headroom > 0 {
 		fmt.Fprintf(w, "\nThe loss of one region raises the load of the others by %.0f%%: they need that headroom.\n", 100*f.Headroom)
 	}
+	f.planResult.print(w, f.TTL)
 }
 
 // bar is a part as a bar of up to 40 characters.

@@ -19,7 +19,8 @@ that does to the 75th percentile as the new map measured it, each region's share
 before and after, and the largest moves. Demand is the samples behind entries, or
 their number in maps without measurements. It exits with 1 when there are reasons not
 to publish the new map: more than the budget moves, it is older, it has lost more
-than half of its entries, or names regions that there are not (-regions).
+than half of the entries rather than merged them, or names regions that there are
+not (-regions).
 
 `
 

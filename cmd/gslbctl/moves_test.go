@@ -92,7 +92,7 @@ func TestMoveTexts(t *testing.T) {
 
 // TestWordsAreKnown: explain has words for all that a trace can say.
 func TestWordsAreKnown(t *testing.T) {
-	for _, why := range []string{"no_pool", "no_family", "drained", "down", "min_healthy", "fenced", "unresolved", "spilled", "held", "soak", "alone", "trickled"} {
+	for _, why := range []string{"no_pool", "no_family", "drained", "down", "min_healthy", "fenced", "unresolved", "spilled", "held_up", "soak", "alone", "trickled"} {
 		if whyTexts[why] == "" {
 			t.Errorf("no words for the candidate that is %s", why)
 		}

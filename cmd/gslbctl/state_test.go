@@ -65,7 +65,7 @@ func TestSavedVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Data.Keep(state); err != nil {
+	if err := p.Data.Keep(state, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()

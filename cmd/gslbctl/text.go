@@ -178,6 +178,7 @@ func printList(w io.Writer, e *plan.Explanation) {
 		row(w, "not used", "%s, which %s alone would have", listText(l.Exact), e.Facts.Address)
 	}
 	printReason(w, l)
+	printCosts(w, l.Latency)
 	for _, d := range l.Distances {
 		row(w, "", "%6d km  %s", d.Kilometres, d.Region)
 	}

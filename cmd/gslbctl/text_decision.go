@@ -91,7 +91,7 @@ var whyTexts = map[string]string{
 	"min_healthy": "fewer are up than min_healthy", "fenced": "outside the fence",
 	"unresolved": "its target has no address, or none that is known",
 	"spilled":    "it gives some or all of its clients away, this one among them",
-	"held":       "failed, but max_down keeps it in service",
+	"held_up":    "failed, but max_down keeps it in service",
 	"soak":       "a share of all clients is for it, this one is not in that",
 	"alone":      "it should get no more than its share, but no other candidate is usable",
 	"trickled":   "it gave this client on to keep a standby proven",

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/plan"
@@ -64,6 +65,18 @@ func printMeasured(w io.Writer, m *plan.LatencyWhy) {
 		}
 		row(w, "", "  %s", text)
 	}
+}
+
+// printCosts shows what the law of capacity weighs the candidates by, where that is measured.
+func printCosts(w io.Writer, m *plan.LatencyWhy) {
+	if m == nil || m.Costs == nil {
+		return
+	}
+	var words []string
+	for _, c := range m.Costs {
+		words = append(words, fmt.Sprintf("%s %.1f ms", c.Region, c.Milliseconds))
+	}
+	row(w, "costs", "%s: the mean of all who have these candidates, for the law of capacity", strings.Join(words, ", "))
 }
 
 // printLevers shows the levers that are moved, or will be.

@@ -18,7 +18,7 @@ func (w *work) augment(residue []float64) {
 	loads := w.wanted()
 	room := func(r int) float64 {
 		k := &w.sinks[r]
-		if k.held {
+		if k.damped {
 			return 0
 		}
 		return max(0, min(k.limit, k.growth)-loads[r])

@@ -8,7 +8,8 @@
 // are added, and powers are made of square roots, which IEEE 754 rounds exactly).
 // Each step
 //
-//  1. takes in the load signals, and refuses those that can't be (signal.go);
+//  1. takes in the load signals, refuses those that can't be (signal.go), and watches for
+//     loads that swing or jump (swings.go, jumps.go);
 //  2. estimates the natural demand of every sink: what would come to it if every
 //     sink took everything (demand.go);
 //  3. sets limits: target, growth, fullness, and a slow trim (limit.go);
@@ -156,9 +157,9 @@ type SinkOutput struct {
 	// sink has changed; its age counts from when the value first came.
 	Stuck bool
 	// Oscillating: its utilisation went up and down again and again; Amplitude is
-	// half of its latest swings, as a part of the capacity. Held: what left it does not
-	// come back for now.
-	Oscillating, Held bool
-	HeldUntil         time.Time // zero where it is not
-	Amplitude         float64
+	// half of its latest swings, as a part of the capacity. Damped: its load jumped by Lump
+	// again and again by itself, so what left it stays away until there is room for that.
+	Oscillating, Damped bool
+	Lump                float64 // 0 where it is not damped
+	Amplitude           float64
 }

@@ -67,12 +67,16 @@ const (
 	SwingSize  = 0.05
 	SwingCount = 4
 	SwingSpan  = 20
-	// With HoldJumps swings that no admission explains a sink is held: what left it stays
-	// away for MinHold, twice as long each time it begins again, at most MaxHold.
-	HoldJumps = 3
-	MinHold   = time.Hour
-	MaxHold   = 4 * time.Hour
+	// With DampJumps jumps that no admission explains a sink is damped: what left it stays
+	// away. That ends when nothing has jumped for DampCalm loop delays and there is room for such a
+	// jump, or all demand has fallen by half of it and by DampFall, or MaxDamp is over.
+	DampJumps = 3
+	DampCalm  = 10
+	DampFall  = 0.10
+	MaxDamp   = 12 * time.Hour
 
+	// maxMarks bounds the readings of two periods.
+	maxMarks = 8
 	// maxMoments bounds the history of flows.
 	maxMoments = 64
 	// placeRounds bounds deferred acceptance, levelSweeps the levelling of the residue.

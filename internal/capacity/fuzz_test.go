@@ -136,6 +136,7 @@ func FuzzStep(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x10\x10\x01\x05aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x03zzzzzzzzzzzzzzzzzzzzz"))
 	f.Add([]byte("\x10\x10\x01\xff00000000000000000000000000000000"))
+	f.Add([]byte("000000000000000000000007000AA00010101000000000000000000000000C0")) // a capacity of 2e-322
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := reader(data)
 		var s *State

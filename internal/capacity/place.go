@@ -124,10 +124,10 @@ func (w *work) propose(offers []offer) (change float64) {
 }
 
 // comes is what of the amount before candidate k may go there: the part that it is
-// open for, and no more than went there if it is held (but someone must be last).
+// open for, and no more than went there if it is damped (but someone must be last).
 func (w *work) comes(r *row, k int, left float64) float64 {
 	comes := mul(left, r.open[k])
-	if k < r.last && r.before != nil && w.sinks[r.sinks[k]].held {
+	if k < r.last && r.before != nil && w.sinks[r.sinks[k]].damped {
 		comes = min(comes, mul(r.before[k], r.demand))
 	}
 	return comes

@@ -53,7 +53,7 @@ func (w *work) spread(residue []float64) {
 
 // level spreads an amount over the open candidates of r from position from on, by
 // filling the least utilised first. A sink without a limit takes all of it, the
-// first of them. Those that are held get none as long as the others' capacities do.
+// first of them. Those that are damped get none as long as the others' capacities do.
 func (w *work) level(r *row, loads []float64, amount float64, from int) []float64 {
 	out := make([]float64, len(r.sinks))
 	var free, all []int
@@ -68,7 +68,7 @@ func (w *work) level(r *row, loads []float64, amount float64, from int) []float6
 			return out
 		}
 		all = append(all, k)
-		if !s.held {
+		if !s.damped {
 			free = append(free, k)
 			room += max(0, s.room()-loads[r.sinks[k]])
 		}

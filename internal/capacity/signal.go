@@ -80,12 +80,13 @@ func (m *Memory) stuck() bool {
 }
 
 // fade is the say of the last good signal at now: 1 while it is fresh, 0 when it
-// is absent.
+// is absent. Readings that come every second may well take ten to arrive, always, so a
+// shorter period than the default counts as that.
 func (m *Memory) fade(now time.Time) (float64, Reading) {
 	if m.LoadAt.IsZero() {
 		return 0, Never
 	}
-	periods := now.Sub(m.LoadAt).Seconds() / period(m.Period).Seconds()
+	periods := now.Sub(m.LoadAt).Seconds() / max(period(m.Period), DefaultPeriod).Seconds()
 	switch {
 	case periods <= FreshPeriods:
 		return 1, Fresh

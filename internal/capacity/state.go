@@ -41,8 +41,8 @@ type Memory struct {
 	Baseline float64       `json:"baseline"`
 	Watched  time.Duration `json:"watched"` // what Baseline is the mean of
 	Swings   Swings        `json:"swings"`
-	Hold     time.Duration `json:"hold,omitempty"` // how long it was held last
-	Held     time.Time     `json:"held"`           // until when it is
+	Jumps    Jumps         `json:"jumps"`
+	Damping  Damping       `json:"damping"`
 }
 
 // Moment is which flows an admission made, from At until the next one.
@@ -207,10 +207,7 @@ func (m Memory) sane(now time.Time) Memory {
 	m.Watched = max(0, min(m.Watched, BaselineSpan))
 	m.Swings = m.Swings.sane()
 	m.Came, m.Comes, m.Way = amount(m.Came), amount(m.Comes), amount(m.Way)
-	m.Hold = max(0, min(m.Hold, MaxHold))
-	if m.Held.After(now.Add(MaxHold)) {
-		m.Held = time.Time{}
-	}
+	m.Jumps, m.Damping = m.Jumps.sane(now), m.Damping.sane(now)
 	return m
 }
 

@@ -11,7 +11,8 @@ type sink struct {
 	fade              float64
 	reading           Reading
 	refused           bool
-	held              bool // takes no more of anybody than it did
+	damped            bool    // takes no more of anybody than it did
+	lump              float64 // what jumps then
 
 	rows   int     // whose home it is
 	weight float64 // of those
@@ -142,13 +143,10 @@ func (w *work) finish(out *Output) {
 			Trim: k.trim, Fade: k.fade, Reading: k.reading, Refused: k.refused,
 		}
 		if k.cap > 0 {
-			o.Utilisation = k.load / k.cap
+			o.Utilisation = min(k.load/k.cap, AbsurdLoad)
 		}
 		o.Oscillating, o.Amplitude = m.Swings.verdict()
-		o.Stuck, o.Held = m.Stuck, k.held
-		if k.held {
-			o.HeldUntil = m.Held
-		}
+		o.Stuck, o.Damped, o.Lump = m.Stuck, k.damped, k.lump
 		if over := k.wanted - k.plain; over > mul(w.total, tiny) && !math.IsInf(k.plain, 1) {
 			out.Deficit += over
 		}

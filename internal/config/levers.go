@@ -107,7 +107,7 @@ type Load struct {
 type Guard struct {
 	Hosts    int       // least number of hosts; 1
 	Require  []Require // regions that must stay in use
-	MaxMove  float64   // percent of blocks or demand that one change may move; 50
+	MaxMove  float64   // percent of blocks, address space or demand that one change may move; 50
 	MaxUse   float64   // percent of a region's capacity that a change may be expected to fill; 0: off
 	Accepted []Accept
 }

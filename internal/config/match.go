@@ -43,6 +43,9 @@ func (p *parser) match(at Pos, args []Token) (Match, error) {
 func (p *parser) alt(words []Token) (Alt, error) {
 	kind, values := words[0], words[1:]
 	a := Alt{Kind: AltKind(kind.Text)}
+	if kind.Text == "rest" {
+		return a, kind.errorf("`rest` is who matches nothing else, and stands alone after `clients`: expected one of %s here", oneOf(altKinds))
+	}
 	if !slices.Contains(altKinds, kind.Text) {
 		hint := DidYouMean(kind.Text, altKinds)
 		if hint == "" && nameForm.MatchString(kind.Text) {

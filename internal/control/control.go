@@ -25,14 +25,14 @@ type Backend interface {
 	// there is no such region, host or endpoint.
 	Base(ctx context.Context, l Lever, o Object) (Base, error)
 	// WhatIf foretells what putting a set of overrides into service in place of the
-	// one that is would do, and which guards refuse it. It changes nothing. The error
-	// is an *Invalid where the set can't be put into service.
+	// one that is would do, and which guards refuse it. It changes nothing, holds nothing
+	// up, and gives up when ctx ends. The error is an *Invalid where the set can't be put
+	// into service.
 	WhatIf(ctx context.Context, next *Overrides) (Report, error)
 	// Publish puts a set of overrides into service: when it returns, answers follow
-	// it, and they go on to do so over changes of plan and verdicts. It fails with
-	// ErrStale, without effect, if digest is neither empty nor that of the plan in
-	// service; after any error the set before is still in service.
-	Publish(ctx context.Context, next *Overrides, digest string) error
+	// it, and they go on to do so over changes of plan and verdicts. After any error the set
+	// before is still in service.
+	Publish(ctx context.Context, p Publication) error
 	// Status is the state of everything. The server fills in Version and Overrides.
 	Status(ctx context.Context) (Status, error)
 	// Explain tells what a query gets and why. The error is an *Invalid where the
@@ -41,6 +41,19 @@ type Backend interface {
 	// Return takes an endpoint whose check says `return manual` back into service.
 	// The error is an *Invalid where that can't be.
 	Return(ctx context.Context, endpoint netip.Addr, check string) error
+}
+
+// Publication is a set of overrides to be put into service, and on what terms.
+type Publication struct {
+	Next *Overrides
+	// Digest is that of the plan that it is for; with another one in service the error is
+	// ErrStale. Empty: it is for any.
+	Digest string
+	// Report is what WhatIf foretold. If what that rests on is no longer so, it is
+	// foretold again, and Accept decides by that; its error is Publish's. A nil Accept takes
+	// whatever comes of it.
+	Report Report
+	Accept func(Report) error
 }
 
 // Base is what the Corefile holds of one lever on one object.
@@ -54,12 +67,14 @@ type Base struct {
 }
 
 // Question is a query to explain. An empty Client is a query without client
-// subnet; an empty Resolver is the client itself; an empty Type is both.
+// subnet; an empty Resolver is the client itself; an empty Type is both; an empty
+// View is every one, and what is in none.
 type Question struct {
 	Host     string
 	Client   netip.Prefix
 	Resolver netip.Addr
 	Type     string // A, AAAA or empty
+	View     string // that takes the query
 }
 
 // Author is who asks for a change.

@@ -21,6 +21,8 @@ type OverrideList struct {
 	Overrides []*Override `json:"overrides"`
 	// Unmatched are those that match nothing of the plan, with the reason, by ID.
 	Unmatched map[string]string `json:"unmatched,omitempty"`
+	// Warnings tell of overrides that were lost.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // AuditList is the end of the audit log.
@@ -65,7 +67,7 @@ func (s *Server) overrides(r *http.Request, _ Author) (any, error) {
 		return nil, err
 	}
 	set := s.Store.Overrides()
-	list := OverrideList{Version: set.version(s.Store.Backend.Digest()), Overrides: set.All(), Unmatched: s.Store.Unmatched(r.Context())}
+	list := OverrideList{Version: set.version(s.Store.Backend.Digest()), Overrides: set.All(), Unmatched: s.Store.Unmatched(r.Context()), Warnings: s.Store.Lost()}
 	if list.Overrides == nil {
 		list.Overrides = []*Override{}
 	}
@@ -137,13 +139,16 @@ func (s *Server) audit(r *http.Request, _ Author) (any, error) {
 }
 
 func (s *Server) explain(r *http.Request, _ Author) (any, error) {
-	q, err := query(r, "host", "client", "resolver", "type")
+	q, err := query(r, "host", "client", "resolver", "type", "view")
 	if err != nil {
 		return nil, err
 	}
-	question := Question{Host: q.Get("host"), Type: strings.ToUpper(q.Get("type"))}
+	question := Question{Host: q.Get("host"), Type: strings.ToUpper(q.Get("type")), View: q.Get("view")}
 	if question.Host == "" || len(question.Host) > maxHost {
 		return nil, invalid("host", "a host's name", "%.70q is none", question.Host)
+	}
+	if len(question.View) > maxHost {
+		return nil, invalid("view", "a view's name, as in the Corefile", "%.70q is none", question.View)
 	}
 	question.Host = strings.ToLower(strings.TrimSuffix(question.Host, ".")) + "."
 	if question.Type != "" && question.Type != "A" && question.Type != "AAAA" {

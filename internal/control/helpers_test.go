@@ -69,7 +69,7 @@ func (r *room) open(t testing.TB) error {
 		t.Fatal(err)
 	}
 	r.Store = s
-	if err := r.backend.Publish(t.Context(), s.Overrides(), ""); err != nil {
+	if err := r.backend.Publish(t.Context(), control.Publication{Next: s.Overrides()}); err != nil {
 		t.Fatal(err)
 	}
 	return err

@@ -156,7 +156,7 @@ func testModel(t *testing.T, r *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Publish(t.Context(), s.Overrides(), "")
+		b.Publish(t.Context(), control.Publication{Next: s.Overrides()})
 		return runUntil(t, s)
 	}
 	stop := open()

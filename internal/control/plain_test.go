@@ -16,8 +16,8 @@ func (*plainBackend) Base(_ context.Context, l Lever, o Object) (Base, error) {
 	return Base{Object: o, Value: "off"}, nil
 }
 func (*plainBackend) WhatIf(context.Context, *Overrides) (Report, error) { return Report{}, nil }
-func (b *plainBackend) Publish(_ context.Context, n *Overrides, _ string) error {
-	b.published = n
+func (b *plainBackend) Publish(_ context.Context, p Publication) error {
+	b.published = p.Next
 	return nil
 }
 func (*plainBackend) Status(context.Context) (Status, error)               { return Status{Digest: "aa"}, nil }

@@ -16,7 +16,8 @@ type proposal struct {
 	next    *Overrides
 	applied []Applied
 	report  Report
-	forced  bool
+	force   bool // guards are to be overruled
+	forced  bool // and are
 }
 
 // propose works out what a request comes to. An *Invalid comes without a
@@ -27,7 +28,7 @@ func (s *Store) propose(ctx context.Context, by Author, r *Request) (*proposal, 
 		return nil, wrong
 	}
 	cur := s.current.Load()
-	p := &proposal{by: by, now: s.Now(), digest: s.Backend.Digest(), next: cur.clone()}
+	p := &proposal{by: by, now: s.Now(), digest: s.Backend.Digest(), next: cur.clone(), force: r.Force}
 	p.version = cur.version(p.digest)
 	for i, c := range list {
 		checked, wrong := c.check(p.now)
@@ -57,8 +58,18 @@ func (s *Store) propose(ctx context.Context, by Author, r *Request) (*proposal, 
 	if wrong, ok := err.(*Invalid); ok {
 		return nil, wrong
 	}
-	p.report, p.forced = report, r.Force && len(report.Refusals) > 0
+	p.report = report
 	return p, err
+}
+
+// accept takes what is foretold of a proposal, unless guards refuse that and aren't to be
+// overruled.
+func (p *proposal) accept(report Report) error {
+	p.report, p.forced = report, p.force && len(report.Refusals) > 0
+	if len(report.Refusals) > 0 && !p.force {
+		return &Refused{report.Refusals}
+	}
+	return nil
 }
 
 // of tells which change of a list is wrong.

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -145,7 +146,7 @@ func TestAPI(t *testing.T) {
 		{"POST", "/v1/changes", `{"lever":"drain","region":"us","for":"1h"}`, nil, 400, `"field": "why"`},
 		{"POST", "/v1/changes", `{"lever":"drain","region":"mars","why":"fire","for":"1h"}`, nil, 404, `"field": "region"`},
 		{"POST", "/v1/changes?force=1", drain, nil, 400, `"field": "force"`},
-		{"POST", "/v1/changes", `{"changes":[{"lever":"drain","region":"us"},{"lever":"drain","region":"eu"}],"why":"fire","for":"1h"}`, nil, 422, `"guard": "last_region"`},
+		{"POST", "/v1/changes", `{"changes":[{"lever":"drain","region":"us"},{"lever":"drain","region":"eu"}],"why":"fire","for":"1h"}`, nil, 422, `"guard": "usable"`},
 		{"POST", "/v1/changes", `{"lever":"drain","region":"us","why":"fire","for":"1h","version":"old"}`, nil, 409, `"version": "00000000000000aa.`},
 		{"POST", "/v1/whatif", `{"lever":"drain","region":"us","why":"fire","for":"1h","version":"old"}`, nil, 409, `"code": "stale"`},
 		{"DELETE", "/v1/overrides/1", `{"why":"done"}`, nil, 404, `there is no override`},
@@ -291,4 +292,48 @@ func FuzzAPI(f *testing.F) {
 			t.Fatalf("%d, and the version was %s and is %s", w.Code, before, s.Version())
 		}
 	})
+}
+
+// slow is a backend whose what-ifs end when nobody wants to know any more.
+type slow struct {
+	control.Backend
+	began, ended chan bool
+}
+
+func (s slow) WhatIf(ctx context.Context, _ *control.Overrides) (control.Report, error) {
+	s.began <- true
+	<-ctx.Done()
+	s.ended <- true
+	return control.Report{}, ctx.Err()
+}
+
+// TestClientGoes holds that nothing is worked out for a client who has gone, and that the
+// next one's turn comes then.
+func TestClientGoes(t *testing.T) {
+	s := newServed(t)
+	b := slow{s.backend, make(chan bool), make(chan bool)}
+	s.Store.Backend = b
+	server := httptest.NewServer(s.Server)
+	defer server.Close()
+	for range 2 {
+		ctx, leave := context.WithCancel(t.Context())
+		body := strings.NewReader(`{"lever":"drain","region":"us","why":"fire","for":"1h"}`)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/v1/whatif", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+full)
+		r.Header.Set("Content-Type", "application/json")
+		gone := make(chan error)
+		go func() {
+			_, err := server.Client().Do(r)
+			gone <- err
+		}()
+		<-b.began
+		leave()
+		<-b.ended
+		if err := <-gone; err == nil {
+			t.Error("it was answered")
+		}
+	}
 }

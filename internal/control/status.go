@@ -46,9 +46,10 @@ type RegionStatus struct {
 	Deficit     float64  `json:"deficit,omitempty"`
 }
 
-// HostStatus is the state of a host.
+// HostStatus is the state of a host. Hosts of one name are told apart by the view.
 type HostStatus struct {
-	Name    string       `json:"name"` // the first of its names
+	Name    string       `json:"name"`           // the first of its names
+	View    string       `json:"view,omitempty"` // whose queries it answers; none: any
 	Regions []HostRegion `json:"regions"`
 }
 
@@ -80,9 +81,19 @@ type EndpointStatus struct {
 
 // Report foretells what a change moves.
 type Report struct {
-	MovedBlocks float64  `json:"moved_blocks"`           // percent of blocks whose region changes
+	MovedBlocks float64  `json:"moved_blocks"`           // percent of blocks, of Kind, whose region changes
 	MovedDemand *float64 `json:"moved_demand,omitempty"` // percent of the demand observed
 	Demand      *float64 `json:"demand,omitempty"`       // that was observed, in all
+	// Kind is the kind of blocks of which the greatest part moves. All figures of
+	// blocks are of it, over all hosts. Kinds are those that there are.
+	Kind  string       `json:"kind,omitempty"`
+	Kinds []KindReport `json:"kinds,omitempty"`
+	Hosts []HostReport `json:"hosts,omitempty"` // that something moves for, most first
+	// MovedSpace is the percentage of the address space whose region changes, of that kind of
+	// which it is greatest, which SpaceKind names: IPv4 addresses, or IPv6 networks that
+	// are located. Nil: there is none.
+	MovedSpace *float64 `json:"moved_space,omitempty"`
+	SpaceKind  string   `json:"space_kind,omitempty"`
 	// Deficit is the demand that no region can take, before and after.
 	DeficitBefore float64        `json:"deficit_before"`
 	DeficitAfter  float64        `json:"deficit_after"`
@@ -91,6 +102,24 @@ type Report struct {
 	Stranded      []Stranded     `json:"stranded,omitempty"`
 	// Refusals are what guards say against it; none: it may be done.
 	Refusals []Refusal `json:"refusals,omitempty"`
+	// Basis is what it rests on, for the Backend that made it alone.
+	Basis any `json:"-"`
+}
+
+// KindReport is what moves of one kind of blocks: those of IPv4 clients asking for A,
+// and so on.
+type KindReport struct {
+	Kind        string  `json:"kind"`
+	Blocks      float64 `json:"blocks"`       // percent of all blocks that are of it
+	MovedBlocks float64 `json:"moved_blocks"` // percent of these
+}
+
+// HostReport is what moves of one host.
+type HostReport struct {
+	Host        string   `json:"host"` // the first of its names
+	View        string   `json:"view,omitempty"`
+	MovedBlocks float64  `json:"moved_blocks"`           // percent of its blocks, of those of which most moves
+	MovedDemand *float64 `json:"moved_demand,omitempty"` // percent of its demand
 }
 
 // RegionReport is a region before and after a change.
@@ -116,6 +145,7 @@ type Flow struct {
 // Stranded are clients of a host that have no usable region left.
 type Stranded struct {
 	Host   string   `json:"host"`
+	View   string   `json:"view,omitempty"`
 	List   []string `json:"list"` // their candidates
 	Blocks float64  `json:"blocks"`
 	Why    string   `json:"why"`
@@ -124,7 +154,7 @@ type Stranded struct {
 
 // Refusal is what one guard says against a change.
 type Refusal struct {
-	Guard  string `json:"guard"` // last_region, last_address, max_move, require, hosts, max_use
+	Guard  string `json:"guard"` // usable, max_move, require, hosts, max_use
 	Reason string `json:"reason"`
 }
 

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// retryAfter is how long Run waits after an expiry that couldn't be kept.
-const retryAfter = 10 * time.Second
-
 // StoreOptions are what a Store is made of. All are needed.
 type StoreOptions struct {
 	Dir     string // that overrides.json and audit.log are kept in; it must exist
@@ -29,8 +26,11 @@ type Store struct {
 	audit   *Audit
 	current atomic.Pointer[Overrides]
 	turn    chan struct{} // holds one: whose turn it is to change
+	asking  chan struct{} // holds one: who has what-if worked out
 	changed chan struct{} // wakes Run
 	damage  string        // what Open found wrong
+	// postponed are the overrides that Expire has found guards to keep in force.
+	postponed atomic.Pointer[[]Postponed]
 	// unsaved says that the file is not what is in service, which takes two
 	// failures at once.
 	unsaved atomic.Bool
@@ -44,7 +44,7 @@ func Open(o StoreOptions) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{StoreOptions: o, audit: audit, turn: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	s := &Store{StoreOptions: o, audit: audit, turn: make(chan struct{}, 1), asking: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	now := o.Now()
 	set, lost := load(o.Dir, now)
 	if lost != nil && !errors.Is(lost, ErrSetAside) {
@@ -85,20 +85,28 @@ func (s *Store) Version() string { return s.Overrides().version(s.Backend.Digest
 // Audit gives the last entries of the audit log, the oldest first; at most 1000.
 func (s *Store) Audit(limit int) ([]Entry, error) { return s.audit.tail(limit) }
 
-// lock waits for its turn, until ctx ends.
-func (s *Store) lock(ctx context.Context) error {
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for another change: %w", context.Cause(ctx))
-	}
-}
+// lock waits for the turn to change, until ctx ends.
+func (s *Store) lock(ctx context.Context) error { return wait(ctx, s.turn, "another change") }
 
 func (s *Store) unlock() { <-s.turn }
 
-// WhatIf tells what a request would do. It changes nothing.
+// wait waits for a turn, until ctx ends.
+func wait(ctx context.Context, turn chan struct{}, what string) error {
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+	}
+}
+
+// WhatIf tells what a request would do. It changes nothing. As it may take long, it waits
+// for others that ask the same, but no change waits for it.
 func (s *Store) WhatIf(ctx context.Context, by Author, r *Request) (Result, error) {
+	if err := wait(ctx, s.asking, "another what-if"); err != nil {
+		return Result{}, err
+	}
+	defer func() { <-s.asking }()
 	p, err := s.propose(ctx, by, r)
 	if err != nil {
 		return Result{}, err
@@ -118,15 +126,13 @@ func (s *Store) Do(ctx context.Context, by Author, r *Request) (Result, error) {
 	if p == nil {
 		return Result{}, err
 	}
-	if err == nil && len(p.report.Refusals) > 0 && !r.Force {
-		err = &Refused{p.report.Refusals}
+	if err == nil {
+		err = p.accept(p.report)
+	}
+	if err == nil {
+		err = s.commit(context.WithoutCancel(ctx), p) // who asked may go, but not half-way
 	}
 	if err != nil {
-		s.refuse(p, err)
-		return Result{Report: p.report}, err
-	}
-	ctx = context.WithoutCancel(ctx) // who asked may go, but not half-way
-	if err := s.commit(ctx, p); err != nil {
 		s.refuse(p, err)
 		return Result{Report: p.report}, err
 	}
@@ -145,7 +151,11 @@ func (s *Store) commit(ctx context.Context, p *proposal) error {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNotKept, err)
 	} else {
-		err = s.Backend.Publish(ctx, p.next, p.digest)
+		written := p.forced
+		err = s.Backend.Publish(ctx, Publication{p.next, p.digest, p.report, p.accept})
+		if err == nil && p.forced && !written { // guards were not against it before
+			s.note(p.entries(true, "")...)
+		}
 	}
 	if err != nil {
 		s.keep(old)
@@ -184,75 +194,6 @@ func (s *Store) note(entries ...Entry) {
 	}
 }
 
-// expiry is the entry of an override that has expired.
-func (s *Store) expiry(o *Override, now time.Time) Entry {
-	e := entryOf(o)
-	e.Time, e.Who, e.From, e.Action, e.Outcome = now, "gslb", "", "expire", OutcomeAccepted
-	e.Previous, e.Value = string(o.Value), ""
-	e.Version = s.Version()
-	return e
-}
-
-// Expire drops what has expired, and puts the rest into service. What can't be
-// saved is dropped all the same.
-func (s *Store) Expire(ctx context.Context) error {
-	if err := s.lock(ctx); err != nil {
-		return err
-	}
-	defer s.unlock()
-	if s.unsaved.Load() {
-		s.keep(s.current.Load())
-	}
-	now := s.Now()
-	next, expired := s.current.Load().prune(now)
-	if len(expired) == 0 {
-		return nil
-	}
-	if report, err := s.Backend.WhatIf(ctx, next); err == nil && len(report.Refusals) > 0 {
-		s.Logf("control: an override expires, as was said when it was made, though %v", &Refused{report.Refusals})
-	}
-	if err := s.Backend.Publish(context.WithoutCancel(ctx), next, ""); err != nil {
-		return fmt.Errorf("an override has expired, but can't be taken out of service: %w", err)
-	}
-	s.current.Store(next)
-	s.keep(next)
-	for _, o := range expired {
-		s.note(s.expiry(o, now))
-		s.Logf("control: override %s (%s of %s = %s, by %s: %s) has expired", o.ID, o.Lever, o.Object, o.Value, o.By, o.Why)
-	}
-	return nil
-}
-
-// Run drops overrides when they expire, until ctx ends.
-func (s *Store) Run(ctx context.Context) {
-	for {
-		wait := time.Hour // clocks are set
-		if at := s.Overrides().Expiry(); !at.IsZero() {
-			wait = min(wait, max(0, at.Sub(s.Now())))
-		}
-		if s.unsaved.Load() {
-			wait = min(wait, retryAfter)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-s.changed:
-			timer.Stop()
-			continue
-		case <-timer.C:
-		}
-		if err := s.Expire(ctx); err != nil && ctx.Err() == nil {
-			s.Logf("control: %v; trying again", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(retryAfter):
-			}
-		}
-	}
-}
-
 // Status is the Backend's, with the version and the overrides it was made at.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	set := s.Overrides()
@@ -261,10 +202,19 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	status.Version, status.Overrides = set.version(status.Digest), set.All()
-	if s.damage != "" {
-		status.Warnings = append([]string{s.damage}, status.Warnings...)
+	status.Warnings = append(s.Lost(), status.Warnings...)
+	for _, p := range s.Postponed() {
+		status.Warnings = append(status.Warnings, p.String())
 	}
 	return status, nil
+}
+
+// Lost tells of overrides that were lost before Open: none, or one text.
+func (s *Store) Lost() []string {
+	if s.damage == "" {
+		return nil
+	}
+	return []string{s.damage}
 }
 
 // Unmatched are the overrides that match nothing of the plan in service, with the

@@ -71,7 +71,7 @@ func TestRefusals(t *testing.T) {
 		{`{"changes":[{"lever":"dial","region":"eu","value":7},{"lever":"dial","region":"eu","value":8}],"why":"fire","for":"1h"}`, `change 2: dial of region eu is changed twice`},
 		{`{"changes":[{"cancel":"1"},{"lever":"drain","region":"us"}],"why":"fire","for":"1h"}`, `change 2: drain of region us is changed twice`},
 		{`{"changes":[{"lever":"dial","region":"eu","value":7},{"lever":"dial","region":"mars","value":8}],"why":"fire","for":"1h"}`, `change 2: no region "mars"`},
-		{`{"lever":"drain","region":"eu","why":"fire","for":"1h"}`, `refused by guard last_region: api.example.com has no region left`},
+		{`{"lever":"drain","region":"eu","why":"fire","for":"1h"}`, `refused by guard usable: api.example.com has no region left`},
 		{`{"lever":"dial","region":"eu","value":7,"why":"fire","for":"1h","version":"old"}`, control.ErrStale.Error()},
 	} {
 		_, err := r.Do(t.Context(), alice, request(t, c.in))
@@ -103,7 +103,7 @@ func TestForce(t *testing.T) {
 		t.Errorf("it is %+v", result)
 	}
 	entries, err := r.Audit(10)
-	if err != nil || len(entries) != 2 || !entries[1].Forced || !strings.Contains(entries[1].Reason, "overruled: refused by guard last_region") {
+	if err != nil || len(entries) != 2 || !entries[1].Forced || !strings.Contains(entries[1].Reason, "overruled: refused by guard usable") {
 		t.Errorf("the log is %+v, %v", entries, err)
 	}
 	if result := r.must(t, `{"lever":"dial","region":"us","value":7,"why":"no need","for":"1h","force":true}`); result.Forced {
@@ -240,5 +240,80 @@ func TestWaiting(t *testing.T) {
 	close(end)
 	if err := <-finished; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestJudgedAgain holds that what has changed since a change was judged counts: guards may
+// refuse it then, or be overruled, which is written down.
+func TestJudgedAgain(t *testing.T) {
+	refused := control.Report{MovedBlocks: 100, Refusals: []control.Refusal{{Guard: "usable", Reason: "ap has gone down"}}}
+	const ask = `{"lever":"dial","region":"us","value":7,"why":"slow","for":"1h"`
+	r := newRoom(t)
+	r.backend.Upset(refused)
+	_, err := r.Do(t.Context(), alice, request(t, ask+`}`))
+	var by *control.Refused
+	if !errors.As(err, &by) || by.Refusals[0].Reason != "ap has gone down" {
+		t.Errorf("it is %v", err)
+	}
+	if r.Overrides().Len() != 0 || r.kept(t) != "" || r.backend.Current() != r.Overrides() {
+		t.Errorf("it is %s, kept %s", r.state(), r.kept(t))
+	}
+	if trail := r.trail(t); trail != "dial region us accepted\ndial region us refused" {
+		t.Errorf("the log is\n%s", trail)
+	}
+	r.backend.Upset(refused)
+	result := r.must(t, ask+`,"force":true}`)
+	entries, _ := r.Audit(1)
+	if !result.Forced || result.Report.MovedBlocks != 100 || !entries[0].Forced || !strings.Contains(entries[0].Reason, "overruled: refused by guard usable") {
+		t.Errorf("it is %+v, and the log ends with %+v", result, entries)
+	}
+	r.backend.Upset(control.Report{MovedBlocks: 3})
+	if result := r.must(t, ask+`,"force":true}`); result.Forced || result.Report.MovedBlocks != 3 {
+		t.Errorf("it is %+v", result)
+	}
+	if n := strings.Count(r.trail(t), "accepted"); n != 4 {
+		t.Errorf("the log is\n%s", r.trail(t))
+	}
+}
+
+// TestWhatIfsWait holds that what-ifs are worked out one at a time, that who waits can give
+// up, and that changes don't wait for them.
+func TestWhatIfsWait(t *testing.T) {
+	r := newRoom(t)
+	ask := request(t, `{"lever":"dial","region":"eu","value":7,"why":"slow","never":true}`)
+	began, end := make(chan bool), make(chan bool)
+	r.backend.FailWith(func(method string) error {
+		if method == "WhatIf" {
+			began <- true
+			<-end
+		}
+		return nil
+	})
+	finished := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := r.WhatIf(t.Context(), alice, ask)
+			finished <- err
+		}()
+	}
+	<-began
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.WhatIf(gone, alice, ask); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "waiting for another what-if") {
+		t.Errorf("it is %v", err)
+	}
+	go func() {
+		_, err := r.Do(t.Context(), alice, ask)
+		finished <- err
+	}()
+	<-began // the change's: the other what-if waits
+	end <- true
+	end <- true
+	<-began // now it doesn't
+	end <- true
+	for range 3 {
+		if err := <-finished; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -184,7 +184,7 @@ func TestExpiry(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Store = s
-			r.backend.Publish(t.Context(), s.Overrides(), "")
+			r.backend.Publish(t.Context(), control.Publication{Next: s.Overrides()})
 			return runUntil(t, s)
 		}
 		stop := open()
@@ -226,18 +226,12 @@ func TestExpiry(t *testing.T) {
 }
 
 // TestExpiryTriedAgain holds that an expiry that the plugin doesn't take is tried again, and
-// that a guard is told of, but not obeyed.
+// that a guard against what moves is told of, but not obeyed.
 func TestExpiryTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &room{dir: t.TempDir(), backend: controltest.New()}
-		s, err := control.Open(control.StoreOptions{Dir: r.dir, Backend: r.backend, Now: time.Now, Logf: r.Logf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Store = s
-		defer runUntil(t, s)()
-		r.must(t, `{"lever":"drain","region":"ap","value":"off","why":"needed","for":"1h"}`)
-		r.must(t, `{"changes":[{"lever":"drain","region":"eu"},{"lever":"drain","region":"us"}],"why":"only ap","never":true,"force":true}`)
+		r := runningRoom(t)
+		r.must(t, `{"lever":"drain","region":"ap","value":"off","why":"needed","never":true}`)
+		r.must(t, `{"changes":[{"lever":"drain","region":"eu"},{"lever":"drain","region":"us"}],"why":"only ap","for":"1h","force":true}`)
 		r.backend.FailWith(func(method string) error {
 			if method == "Publish" && r.Overrides().Expiry().After(time.Now().Add(-5*time.Second)) {
 				return errors.New("not now")
@@ -246,15 +240,73 @@ func TestExpiryTriedAgain(t *testing.T) {
 		})
 		time.Sleep(time.Hour + time.Minute)
 		synctest.Wait()
-		if got := stateOf(r.backend.Current()); got != "2 drain region eu = on\n3 drain region us = on" {
+		if got := stateOf(r.backend.Current()); got != "1 drain region ap = off" {
 			t.Errorf("it is %s", got)
 		}
-		for _, want := range []string{"not now; trying again", "an override expires, as was said when it was made, though refused by guard last_region"} {
+		for _, want := range []string{"not now; trying again", "an override expires, as was said when it was made, though refused by guard max_move"} {
 			if !strings.Contains(r.log(), want) {
 				t.Errorf("the log doesn't say %q:\n%s", want, r.log())
 			}
 		}
 	})
+}
+
+// TestExpiryPostponed holds that an override stays in force past its time where its end
+// would leave nobody to answer, that others end meanwhile, and that it goes on by
+// itself or by force.
+func TestExpiryPostponed(t *testing.T) {
+	for name, release := range map[string]string{
+		"eu is back": `{"lever":"drain","region":"eu","value":"off","why":"repaired","never":true,"force":true}`,
+		"by force":   `{"cancel":"1","why":"really","force":true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := runningRoom(t)
+				r.must(t, `{"lever":"drain","region":"ap","value":"off","why":"needed","for":"1h"}`)
+				r.must(t, `{"changes":[{"lever":"drain","region":"eu"},{"lever":"drain","region":"us"}],"why":"only ap","never":true,"force":true}`)
+				r.must(t, `{"lever":"dial","region":"us","value":"50","why":"slowly","for":"1h"}`)
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				const down = "1 drain region ap = off\n2 drain region eu = on\n3 drain region us = on"
+				if got := stateOf(r.backend.Current()); got != down || stateOf(r.Overrides()) != down {
+					t.Errorf("after its time it is %s", got)
+				}
+				const want = "override 1 (drain of region ap = off, by alice: needed) has expired but stays in force until guards let it end: refused by guard usable: "
+				status, err := r.Status(t.Context())
+				if err != nil || len(status.Warnings) != 1 || !strings.HasPrefix(status.Warnings[0], want) || len(r.Postponed()) != 1 {
+					t.Errorf("the status warns of %q, %v; postponed are %v", status.Warnings, err, r.Postponed())
+				}
+				if n := strings.Count(r.log(), want); n != 1 || !strings.Contains(r.log(), "override 4 (dial of region us") {
+					t.Errorf("said %d times:\n%s", n, r.log())
+				}
+				r.must(t, release)
+				if name != "by force" && len(r.Postponed()) != 1 {
+					t.Error("it has ended before it was judged again")
+				}
+				time.Sleep(11 * time.Second)
+				synctest.Wait()
+				if r.Overrides().Find("1") != nil || len(r.Postponed()) != 0 {
+					t.Errorf("it is %s; postponed are %v", r.state(), r.Postponed())
+				}
+				if expired := strings.HasSuffix(strings.TrimSpace(r.log()), "override 1 (drain of region ap = off, by alice: needed) has expired"); expired != (name != "by force") {
+					t.Errorf("the log says %s", r.log())
+				}
+			})
+		})
+	}
+}
+
+// runningRoom is a room whose overrides expire.
+func runningRoom(t *testing.T) *room {
+	t.Helper()
+	r := &room{dir: t.TempDir(), backend: controltest.New()}
+	s, err := control.Open(control.StoreOptions{Dir: r.dir, Backend: r.backend, Now: time.Now, Logf: r.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Store = s
+	t.Cleanup(runUntil(t, s))
+	return r
 }
 
 func TestReturn(t *testing.T) {

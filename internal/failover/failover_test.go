@@ -201,6 +201,34 @@ func TestCascade(t *testing.T) {
 	}
 }
 
+// TestRoom: with capacities 40k of A find room for 10k, and all others are at 150 %; with
+// 45k each they fit to the last.
+func TestRoom(t *testing.T) {
+	tight := []Region{{"a", 40000, 48000}, {"b", 30000, 36000}, {"c", 20000, 24000}}
+	for _, c := range []struct {
+		b, c, free, short, use float64
+	}{{36000, 24000, 10000, 30000, 1.5}, {45000, 45000, 40000, 0, 1}, {25000, 75000, 55000, 0, 0.9}} {
+		regions := []Region{tight[0], {"b", 30000, c.b}, {"c", 20000, c.c}}
+		free, short, use := Placed(regions)
+		near(t, "room", free, c.free, 1e-9)
+		near(t, "short", short, c.short, 1e-9)
+		near(t, "utilisation", use, c.use, 1e-12)
+	}
+	// At the bearable utilisation the loss of a region fits exactly.
+	for lost := range tight {
+		at := Bearable(tight, lost)
+		regions := []Region{{Load: at * tight[lost].Capacity}}
+		for i, r := range tight {
+			if i != lost {
+				regions = append(regions, Region{Load: at * r.Capacity, Capacity: r.Capacity})
+			}
+		}
+		_, _, use := Placed(regions)
+		near(t, "utilisation after the loss", use, 1, 1e-12)
+	}
+	near(t, "three equal ones", Bearable([]Region{{"a", 0, 7}, {"b", 0, 7}, {"c", 0, 7}}, 1), 1/(1+Headroom(3)), 1e-12)
+}
+
 func TestLoweringInAdvance(t *testing.T) {
 	day := 24 * time.Hour
 	if got := OldAnswers(day, time.Minute, time.Hour); got != 23*time.Hour {

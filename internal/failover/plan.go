@@ -33,6 +33,34 @@ func Headroom(n int) float64 {
 	return 1 / float64(n-1)
 }
 
+// Bearable is the utilisation, 0..1, of all regions alike, up to which the others
+// have room for what a region bears that is lost: for n equal regions 1-1/n. There must
+// be another region; capacities are above 0.
+func Bearable(regions []Region, lost int) float64 {
+	others := 0.0
+	for i, r := range regions {
+		if i != lost {
+			others += r.Capacity
+		}
+	}
+	return others / (others + regions[lost].Capacity)
+}
+
+// Placed works out an outage of the first region where the others share its load by
+// what they have room for: free is that room, short the load that has none, and use
+// the utilisation, as a part of their capacity, that they come to together. There must be
+// another region; capacities are above 0, but that of the first doesn't count.
+func Placed(regions []Region) (free, short, use float64) {
+	load, capacity := 0.0, 0.0
+	for _, r := range regions[1:] {
+		load += r.Load
+		capacity += r.Capacity
+		free += max(0, r.Capacity-r.Load)
+	}
+	lost := regions[0].Load
+	return free, max(0, lost-free), (load + lost) / capacity
+}
+
 // Budget is the time that a target of availability, 0..1, leaves for failure in a
 // period.
 func Budget(target float64, period time.Duration) time.Duration {
@@ -74,8 +102,9 @@ type Step struct {
 
 // Region is a region in a cascade.
 type Region struct {
-	Name           string
-	Load, Capacity float64
+	Name     string  `json:"region"`
+	Load     float64 `json:"load"`
+	Capacity float64 `json:"capacity,omitempty"`
 }
 
 // Cascade follows an outage where each region's whole load goes to the next one in

@@ -143,13 +143,3 @@ func (db *DB) Networks() iter.Seq2[netip.Prefix, int] {
 		}
 	}
 }
-
-// CheckShrink is an error when the newer content of a file has lost more than
-// half of what the old one had: it was cut while it was made, rather than news.
-func CheckShrink(path, what string, old, next int) error {
-	if next >= (old+1)/2 {
-		return nil
-	}
-	return fmt.Errorf("%s: has %d %s where the copy in use has %d: less than half, so it isn't taken; "+
-		"if that is meant, restart the server, which takes the file as it is", path, next, what, old)
-}

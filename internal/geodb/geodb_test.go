@@ -122,18 +122,3 @@ func TestNetworksAgreeWithReader(t *testing.T) {
 		})
 	}
 }
-
-func TestCheckShrink(t *testing.T) {
-	for _, test := range []struct {
-		old, next int
-		ok        bool
-	}{{10, 10, true}, {10, 5, true}, {10, 4, false}, {11, 5, false}, {11, 6, true}, {1, 0, false}, {0, 0, true}, {5, 500, true}} {
-		err := CheckShrink("new.mmdb", "networks", test.old, test.next)
-		if (err == nil) != test.ok {
-			t.Errorf("CheckShrink(%d, %d) = %v", test.old, test.next, err)
-		}
-		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("new.mmdb: has %d networks where the copy in use has %d", test.next, test.old)) {
-			t.Errorf("error %q", err)
-		}
-	}
-}

@@ -93,7 +93,7 @@ func (f *watched) poll() (news bool, err error) {
 	if !settled || sameFile(info, f.read) && !f.failing {
 		return false, nil
 	}
-	hash, err := hashFile(f.path)
+	hash, err := HashFile(f.path)
 	if err != nil {
 		return f.fail(err)
 	}
@@ -125,7 +125,8 @@ func sameFile(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-func hashFile(path string) (uint64, error) {
+// HashFile gives the xxhash of a file's content.
+func HashFile(path string) (uint64, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err

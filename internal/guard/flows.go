@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
+	"slices"
 
 	"github.com/seed-945f90c5/gslb/internal/config"
 	"github.com/seed-945f90c5/gslb/internal/plan"
@@ -132,7 +134,7 @@ const (
 func (c *comparison) changes(g *grid, before, after *flows, f steer.Family, demand []float64) []change {
 	all := make([]change, len(g.overlaps))
 	asked := make([][]move, len(all))
-	var evidence [2]evidence // by blocks and by demand
+	var evidence [3]evidence // by blocks, by space and by demand
 	total := sum(demand)
 	for i, at := range g.overlaps {
 		ch := change{at: at, before: before.of(at.was, f), after: after.of(at.is, f)}
@@ -141,15 +143,15 @@ func (c *comparison) changes(g *grid, before, after *flows, f steer.Family, dema
 		if whole(ch.before) || whole(ch.after) || same(at, before, after) {
 			continue
 		}
-		weights := [2]float64{ratio(at.all, g.all), ratio(g.part(at, demand), total)}
-		n := max(16, int(max(weights[0], weights[1])*float64(c.samples)))
+		weights := [3]float64{ratio(at.blocks, g.all), ratio(at.space, g.space[at.group]) / groups, ratio(g.part(at, demand), total)}
+		n := max(16, int(slices.Max(weights[:])*float64(c.samples)))
 		asked[i] = ask(at, before, after, f, n)
 		sampled := change{moves: asked[i]}
 		for k, w := range weights {
 			evidence[k].add(w, ch.moved(), sampled.moved(), float64(n))
 		}
 	}
-	if !evidence[0].significant() && !evidence[1].significant() {
+	if !evidence[0].significant() && !evidence[1].significant() && !evidence[2].significant() {
 		return all
 	}
 	for i := range all {
@@ -182,7 +184,7 @@ func sum(list []float64) (total float64) {
 // same tells whether nothing can have changed for an overlap, or clients can't be
 // asked: they take turns.
 func same(at *overlap, before, after *flows) bool {
-	return before.host.Steer == after.host.Steer && before.snapshot == after.snapshot && at.was == at.is ||
+	return len(at.some) == 0 || before.host.Steer == after.host.Steer && before.snapshot == after.snapshot && at.was == at.is ||
 		before.host.Config.Spread == config.Balanced || after.host.Config.Spread == config.Balanced
 }
 
@@ -191,31 +193,28 @@ func ask(at *overlap, before, after *flows, f steer.Family, n int) []move {
 	counts := make(map[[2]int]int)
 	for i := range n {
 		p := at.some[i%len(at.some)]
-		key := [2]int{before.decide(p, at.was, i, f), after.decide(p, at.is, i, f)}
+		key := [2]int{before.decide(at.group/2, p, at.was, i, f), after.decide(at.group/2, p, at.is, i, f)}
 		if key[0] != key[1] {
 			counts[key]++
 		}
 	}
-	moves := []move{}
-	for from := range before.size { // in order, as sums depend on it
-		for to := range before.size {
-			if count := counts[[2]int{from, to}]; count > 0 {
-				moves = append(moves, move{from, to, float64(count) / float64(n)})
-			}
-		}
+	moves := make([]move, 0, len(counts))
+	for key, count := range counts {
+		moves = append(moves, move{key[0], key[1], float64(count) / float64(n)})
 	}
+	slices.SortFunc(moves, func(a, b move) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }) // sums depend on it
 	return moves
 }
 
 // decide gives what the n-th client of a block with a list gets: one that is where the
 // block is, but whose choices are made as for an address drawn from all.
-func (fl *flows) decide(p place, list, n int, f steer.Family) int {
+func (fl *flows) decide(view int, block netip.Prefix, list, n int, f steer.Family) int {
 	var subnet netip.Prefix
-	if p.view == subnets {
-		subnet = p.block
+	if view == subnets {
+		subnet = block
 	}
-	c := fl.host.Locate(subnet, p.block.Addr())
-	c.Addr = drawn(uint64(n), p.block.Addr().Is4())
+	c := fl.host.Locate(subnet, block.Addr())
+	c.Addr = drawn(uint64(n), block.Addr().Is4())
 	c.Transport, c.List = c.Addr, list
 	d := fl.host.Steer.Decide(fl.snapshot, &c, f, nil)
 	switch {

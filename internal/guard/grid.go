@@ -27,26 +27,22 @@ func groupOf(view int, p netip.Prefix) int {
 	return 2*view + 1
 }
 
-// grid counts, by group, the blocks that have one candidate list before a change and
-// another one, or the same, after it.
+// grid counts the blocks that have one candidate list before a change and another one,
+// or the same, after it.
 type grid struct {
-	overlaps []*overlap // by lists
-	rows     []float64  // blocks of all groups, by list before
-	all      float64    // blocks of all groups
+	overlaps []*overlap          // by lists and group
+	found    map[[3]int]*overlap // the same ones
+	rows     []float64           // blocks of all groups, by list before
+	all      float64             // blocks of all groups
+	space    [groups]float64     // of all overlaps
 }
 
-// overlap is the blocks of one list before that have one list after.
+// overlap is the blocks of one group that have one list before and one after.
 type overlap struct {
-	was, is int
-	blocks  [groups]float64
-	all     float64
-	some    []place // at most maxPlaces of the blocks, the last ones
-}
-
-// place is a block, and the view that it is of.
-type place struct {
-	view  int
-	block netip.Prefix
+	was, is, group int
+	blocks         float64
+	space          float64        // IPv4 addresses, or located IPv6 networks
+	some           []netip.Prefix // at most maxPlaces of the blocks, the last ones
 }
 
 // maxPlaces is how many blocks of an overlap are kept to ask for clients in them.
@@ -60,45 +56,69 @@ func (c *comparison) grid(o, h *plan.Host, p *plan.Plan) *grid {
 	}
 	key := [2]*plan.Need{o.Need, h.Need}
 	if c.grids[key] == nil {
-		c.grids[key] = newGrid(o.Need, h.Need, p.Block.ECS.Off)
+		c.grids[key] = newGrid(o.Need, h.Need, p.Block.ECS.Off, c.networks(h.Need, o.Need))
 	}
 	return c.grids[key]
 }
 
-func newGrid(o, h *plan.Need, off bool) *grid {
-	g := &grid{rows: make([]float64, len(o.Topology.Lists))}
-	found := make(map[[2]int]*overlap)
+// newGrid lays partitions over each other; networks are the IPv6 networks to locate in both.
+func newGrid(o, h *plan.Need, off bool, networks []netip.Prefix) *grid {
+	g := &grid{found: make(map[[3]int]*overlap), rows: make([]float64, len(o.Topology.Lists))}
 	for view := range 2 {
 		if view == subnets && off {
 			continue
 		}
 		for p, lists := range overlay(o, h, view == resolvers) {
-			if view == subnets && h.Topology.Locate(p, p.Addr()).Special > 0 {
+			special := (view == subnets || p.Addr().Is4()) && h.Topology.Locate(p, p.Addr()).Special > 0
+			if view == subnets && special {
 				continue // nobody is there
 			}
-			at := found[lists]
-			if at == nil {
-				at = &overlap{was: lists[0], is: lists[1]}
-				found[lists] = at
-				g.overlaps = append(g.overlaps, at)
-			}
-			at.keep(place{view, p})
-			at.blocks[groupOf(view, p)]++
+			at := g.overlap(lists[0], lists[1], groupOf(view, p))
+			at.keep(p)
 			g.rows[at.was]++
-			at.all++
+			at.blocks++
 			g.all++
+			if p.Addr().Is4() && !special {
+				g.occupy(at, float64(uint64(1)<<(32-p.Bits())))
+			}
+		}
+		for _, p := range networks {
+			was, in := located(o, view, p)
+			is, still := located(h, view, p)
+			if in && still {
+				g.occupy(g.overlap(was, is, groupOf(view, p)), 1)
+			}
 		}
 	}
-	slices.SortFunc(g.overlaps, func(a, b *overlap) int { return cmp.Or(cmp.Compare(a.was, b.was), cmp.Compare(a.is, b.is)) })
+	slices.SortFunc(g.overlaps, func(a, b *overlap) int {
+		return cmp.Or(cmp.Compare(a.was, b.was), cmp.Compare(a.is, b.is), cmp.Compare(a.group, b.group))
+	})
 	return g
 }
 
-func (at *overlap) keep(p place) {
+// overlap gives the one of two lists and a group.
+func (g *grid) overlap(was, is, group int) *overlap {
+	key := [3]int{was, is, group}
+	at := g.found[key]
+	if at == nil {
+		at = &overlap{was: was, is: is, group: group}
+		g.found[key], g.overlaps = at, append(g.overlaps, at)
+	}
+	return at
+}
+
+// occupy adds to the space of an overlap.
+func (g *grid) occupy(at *overlap, n float64) {
+	at.space += n
+	g.space[at.group] += n
+}
+
+func (at *overlap) keep(p netip.Prefix) {
 	if len(at.some) < maxPlaces {
 		at.some = append(at.some, p)
 		return
 	}
-	at.some[int(at.all)%maxPlaces] = p
+	at.some[int(at.blocks)%maxPlaces] = p
 }
 
 // part is how much of the demand of its list an overlap has. Demand is known by list,
@@ -107,7 +127,7 @@ func (g *grid) part(at *overlap, demand []float64) float64 {
 	if at.was >= len(demand) {
 		return 0
 	}
-	return demand[at.was] * at.all / g.rows[at.was]
+	return demand[at.was] * at.blocks / g.rows[at.was]
 }
 
 // overlay gives the pieces into which two partitions together cut the address space,

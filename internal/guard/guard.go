@@ -11,6 +11,15 @@
 // a family that a region has lost, must not hide behind the others. Special-purpose
 // space whose client subnets are ignored has no clients by subnet.
 //
+// Blocks say little where one of them is half the world. So what moves is counted in
+// address space as well, by the same kinds: IPv4 by addresses, without special-purpose
+// space; IPv6, most of which is empty and whose allocations say nothing of how many
+// use them, by the networks that the location database knows.
+//
+// Whose client subnets count decides what a client is known by. How many clients come by
+// resolvers that send subnets isn't known, so it isn't known either how many move if
+// that changes: the report only says that it does.
+//
 // A client moves if it gets another region, by name. A region that a new Corefile
 // calls by another name, with the same endpoints for the host, is the same. Who had no
 // region before, and gets one, doesn't move; who loses it does. Hosts with a target
@@ -18,16 +27,19 @@
 package guard
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/seed-945f90c5/gslb/internal/plan"
 	"github.com/seed-945f90c5/gslb/internal/steer"
+	"github.com/seed-945f90c5/gslb/internal/topology"
 )
 
 // Side is the state of one block before or after a change.
 type Side struct {
 	Plan      *plan.Plan
 	Snapshots []*steer.Snapshot // by plan.Host.Index
+	View      string            // whose queries the block gets, for the report; empty: of any
 	// Demand is the resolutions observed of late, by host and candidate list, in
 	// any unit, and Load the demand in that of the regions' capacity; nil: unknown.
 	// Those of the side before the change count.
@@ -45,12 +57,21 @@ type Report struct {
 	// resolutions.
 	Blocks, Demand float64
 	Kind           string // of blocks, in words
+	// Space is the part of the address space whose clients get another region, of that kind
+	// of which it is the greatest, which SpaceKind names.
+	Space     float64
+	SpaceKind string
+	// Subnets tells in words how it changes whose client subnets count; empty: it doesn't,
+	// or bears on nobody.
+	Subnets string
+	// Kinds are all kinds of blocks that there are, in a fixed order.
+	Kinds []Kind
 	// Known says that resolutions have been observed, so that Demand means something,
 	// and Total is how many.
 	Known bool
 	Total float64
-	// Moves are the parts of blocks (of the same kind) and demand that go from one
-	// region to another, greatest first. What has no region is Nowhere.
+	// Moves are the parts of blocks, of space (of the same kinds) and of demand that go
+	// from one region to another, greatest first. What has no region is Nowhere.
 	Moves []Move
 	// Regions are the parts of blocks (of the same kind) and demand that each region
 	// has, before and after, by name.
@@ -77,10 +98,10 @@ type served struct {
 // Use is the expected load of a region as a part of its capacity.
 type Use struct{ Before, After float64 }
 
-// Move is the part of blocks and demand that goes from one region to another.
+// Move is the part of blocks, space and demand that goes from one region to another.
 type Move struct {
-	From, To       string
-	Blocks, Demand float64
+	From, To              string
+	Blocks, Space, Demand float64
 }
 
 // Share is what a region has before and after a change, 0..1.
@@ -90,15 +111,24 @@ type Share struct {
 	DemandBefore, DemandAfter float64
 }
 
-// HostReport is what moves of one host.
+// Kind is one kind of blocks.
+type Kind struct {
+	Name  string  // in words
+	Part  float64 // of all blocks, 0..1
+	Moved float64 // the part of these blocks whose clients get another region, 0..1
+}
+
+// HostReport is what moves of one host: of its blocks, of those of clients by subnet
+// or of resolvers, IPv4 or IPv6, of which the greatest part moves.
 type HostReport struct {
-	Host           string
+	Host, View     string
 	Blocks, Demand float64
 }
 
 // Stranded is a candidate list without a usable region.
 type Stranded struct {
 	Host    string
+	View    string
 	Family  string
 	Regions []string // of the list
 	Fenced  bool
@@ -129,14 +159,16 @@ func Compare(pairs []Pair) *Report {
 	}
 	c.samples = min(max(allSamples/max(hosts, 1), leastSamples), mostSamples)
 	for _, p := range pairs {
-		switch {
-		case p.New == nil:
-		case p.Old == nil:
-			for i, h := range p.New.Plan.Hosts {
-				c.fresh(h, p.New.Snapshots[i], p.New.Plan)
-			}
-		default:
+		if p.New == nil {
+			continue
+		}
+		c.view = p.New.View
+		if p.Old != nil {
 			c.block(p.Old, p.New)
+			continue
+		}
+		for i, h := range p.New.Plan.Hosts {
+			c.fresh(h, p.New.Snapshots[i], p.New.Plan)
 		}
 	}
 	r := c.report()
@@ -149,13 +181,17 @@ type comparison struct {
 	names   []string       // of what clients get
 	index   map[string]int // by name
 	blocks  [groups * 2]tally
+	space   [groups * 2]tally
 	demand  tally
+	subnets string  // Report.Subnets
 	total   float64 // resolutions
 	hosts   []HostReport
 	left    []Stranded
 	served  []served
 	grids   map[[2]*plan.Need]*grid
-	samples int // clients to ask for, for each host and family
+	known   map[*topology.Database][]netip.Prefix // see networks
+	samples int                                   // clients to ask for, for each host and family
+	view    string                                // of the pair at hand
 }
 
 // nowhere and shed are indexes of comparison.names.
@@ -165,7 +201,7 @@ const (
 )
 
 func newComparison() *comparison {
-	c := &comparison{index: make(map[string]int), grids: make(map[[2]*plan.Need]*grid)}
+	c := &comparison{index: make(map[string]int), grids: make(map[[2]*plan.Need]*grid), known: make(map[*topology.Database][]netip.Prefix)}
 	c.name(Nowhere)
 	c.name(Shed)
 	return c
@@ -202,6 +238,7 @@ func (c *comparison) block(old, now *Side) {
 				demand = old.Demand[j]
 			}
 			c.served = append(c.served, served{h, true, inUse(o, old.Snapshots[j], renamed(o, h)), inUse(h, now.Snapshots[i], nil)})
+			c.believe(&old.Plan.Block.ECS, h, now.Plan)
 			g := c.grid(o, h, now.Plan)
 			c.host(g, o, old.Snapshots[j], h, now.Snapshots[i], demand)
 			c.strand(g, o, old.Snapshots[j], h, now.Snapshots[i])
@@ -232,7 +269,7 @@ func Before(p *plan.Plan, h *plan.Host) *plan.Host {
 
 // host compares one host.
 func (c *comparison) host(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.Host, hs *steer.Snapshot, demand []float64) {
-	report := HostReport{Host: h.Config.Names[0]}
+	report := HostReport{Host: h.Config.Names[0], View: c.view}
 	before, after := c.flows(o, os, renamed(o, h)), c.flows(h, hs, nil)
 	var wanted, gone float64
 	families := offered(o, h)
@@ -240,11 +277,9 @@ func (c *comparison) host(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.Hos
 		var sums, moved [groups]float64
 		for _, one := range c.changes(g, before, after, f, demand) {
 			at := one.at
-			for k, n := range at.blocks {
-				sums[k] += n
-				moved[k] += n * one.moved()
-				c.blocks[2*k+int(f)].add(n, &one)
-			}
+			sums[at.group] += at.blocks
+			moved[at.group] += at.blocks * one.moved()
+			c.add(at, f, &one)
 			n := g.part(at, demand) / float64(len(families))
 			wanted += n
 			gone += n * one.moved()

@@ -18,15 +18,21 @@ type Memory struct {
 	View   string   `json:"view,omitempty"`
 	Zones  []string `json:"zones"`
 
+	// Off and From are whose client subnets count, as in config.ECS.
+	Off  bool           `json:"off,omitempty"`
+	From []netip.Prefix `json:"from,omitempty"`
+
 	Regions []string     `json:"regions"`
 	Samples [][]sample   `json:"samples"` // one for each topology
 	Flows   []table      `json:"flows"`   // hosts that decide alike share one
 	Hosts   []hostMemory `json:"hosts"`
 }
 
-// sample is the blocks of one group that stand for all of them, and their lists.
+// sample is the blocks of one group that stand for all of them, and their lists; or
+// addresses and networks that stand for all of its space.
 type sample struct {
 	Group  int            `json:"group"`
+	Space  bool           `json:"space,omitempty"`
 	Blocks []netip.Prefix `json:"blocks"`
 	Lists  []int          `json:"lists"`
 }
@@ -68,7 +74,7 @@ const (
 // Remember makes the memory of a plan. Hosts with a target that was never resolved
 // are left out.
 func Remember(p *plan.Plan) *Memory {
-	m := &Memory{Zones: p.Block.Zones}
+	m := &Memory{Zones: p.Block.Zones, Off: p.Block.ECS.Off, From: p.Block.ECS.From}
 	for i := range p.Block.Regions {
 		m.Regions = append(m.Regions, p.Block.Regions[i].Name)
 	}
@@ -96,7 +102,7 @@ func Remember(p *plan.Plan) *Memory {
 	return m
 }
 
-// samples takes every n-th block of each group, at most so many.
+// samples takes every n-th block of each group, and of its space, at most so many.
 func samples(h *plan.Host, off bool, most int) (list []sample) {
 	for view := range 2 {
 		if view == subnets && off {
@@ -113,7 +119,17 @@ func samples(h *plan.Host, off bool, most int) (list []sample) {
 			s := sample{Group: 2*view + f}
 			every := (len(all[f]) + most - 1) / most
 			for i := 0; i < len(all[f]); i += max(every, 1) {
-				s.Blocks, s.Lists = append(s.Blocks, all[f][i]), append(s.Lists, locate(h, s.Group, all[f][i]))
+				l, _ := located(h.Need, view, all[f][i])
+				s.Blocks, s.Lists = append(s.Blocks, all[f][i]), append(s.Lists, l)
+			}
+			list = append(list, s)
+		}
+		for f, all := range [][]netip.Prefix{addresses4(most), networksOf(database(h.Need), most)} {
+			s := sample{Group: 2*view + f, Space: true}
+			for _, p := range all {
+				if l, ok := located(h.Need, view, p); ok {
+					s.Blocks, s.Lists = append(s.Blocks, p), append(s.Lists, l)
+				}
 			}
 			list = append(list, s)
 		}
@@ -185,8 +201,9 @@ func (m *Memory) Refusals(g *config.Guard, p *plan.Plan) []Refusal {
 		}
 		key := sampled{old.Samples, h.Need}
 		if grids[key] == nil {
-			grids[key] = sampleGrid(m.Samples[old.Samples], h)
+			grids[key] = sampleGrid(m.Samples[old.Samples], h, p.Block.ECS.Off)
 		}
+		c.believe(&config.ECS{Off: m.Off, From: m.From}, h, p)
 		c.remembered(m, old, grids[key], h, s)
 	}
 	return Refusals(g, c.report(), after)
@@ -228,11 +245,9 @@ func (c *comparison) remembered(m *Memory, old *hostMemory, g *grid, h *plan.Hos
 		for _, at := range g.overlaps {
 			ch := change{before: before[at.was], after: fl.of(at.is, f)}
 			ch.differ()
-			for k, n := range at.blocks {
-				c.blocks[2*k+int(f)].add(n, &ch)
-			}
+			c.add(at, f, &ch)
 			if slices.Contains(left, at.is) && !slices.Contains(ft.Stranded, at.was) && before[at.was][nowhere] < 1-tiny {
-				lists[at.is] += at.all
+				lists[at.is] += at.blocks
 			}
 		}
 		if len(ft.Stranded) == 0 { // the sample may have missed it, but nobody was
@@ -250,19 +265,22 @@ type sampled struct {
 	need    *plan.Need
 }
 
-// sampleGrid lays samples over the blocks of a host.
-func sampleGrid(list []sample, h *plan.Host) *grid {
-	g, found := &grid{}, make(map[[2]int]*overlap)
+// sampleGrid lays samples over the blocks of a host; those of client subnets only where
+// these count.
+func sampleGrid(list []sample, h *plan.Host, off bool) *grid {
+	g := &grid{found: make(map[[3]int]*overlap)}
 	for _, one := range list {
+		if off && one.Group/2 == subnets {
+			continue
+		}
 		for i, p := range one.Blocks {
-			key := [2]int{one.Lists[i], locate(h, one.Group, p)}
-			at := found[key]
-			if at == nil {
-				at = &overlap{was: key[0], is: key[1]}
-				found[key], g.overlaps = at, append(g.overlaps, at)
+			is, _ := located(h.Need, one.Group/2, p)
+			at := g.overlap(one.Lists[i], is, one.Group)
+			if one.Space {
+				g.occupy(at, 1)
+				continue
 			}
-			at.blocks[one.Group]++
-			at.all++
+			at.blocks++
 			g.all++
 		}
 	}
@@ -288,12 +306,4 @@ func (m *Memory) flows(c *comparison, ft *familyTable) map[int][]float64 {
 		lists[row.List] = parts
 	}
 	return lists
-}
-
-// locate gives the candidate list of a block's first address.
-func locate(h *plan.Host, group int, p netip.Prefix) int {
-	if group >= 2*resolvers {
-		return h.Locate(netip.Prefix{}, p.Addr()).List
-	}
-	return h.Locate(p, p.Addr()).List
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed-945f90c5/gslb/internal/probe"
 )
@@ -19,7 +21,7 @@ import (
 const MemoryFile = "accepted.json.gz"
 
 // memoryVersion is that of the file's format.
-const memoryVersion = 2
+const memoryVersion = 3
 
 // Limits of the file, in bytes: as it is, and unpacked.
 const (
@@ -62,14 +64,18 @@ func LoadMemories(dir string) ([]*Memory, error) {
 		return nil, err
 	}
 	defer f.Close()
-	list, err := decodeMemories(io.LimitReader(f, maxPacked))
+	data, err := unpack(io.LimitReader(f, maxPacked))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	list, err := parseMemories(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return list, nil
 }
 
-func decodeMemories(r io.Reader) ([]*Memory, error) {
+func unpack(r io.Reader) ([]byte, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, err
@@ -82,6 +88,11 @@ func decodeMemories(r io.Reader) ([]*Memory, error) {
 	if limited.N == 0 {
 		return nil, fmt.Errorf("more than %d bytes when unpacked", maxUnpacked)
 	}
+	return data, nil
+}
+
+// parseMemories reads what was unpacked; what it gives can be compared with.
+func parseMemories(data []byte) ([]*Memory, error) {
 	var head struct{ Version int }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
@@ -124,6 +135,11 @@ func (m *Memory) fits(samples []sample, t *table) bool {
 			return false
 		}
 	}
+	for _, s := range samples {
+		if !within(s.Group, groups) || len(s.Blocks) != len(s.Lists) || slices.ContainsFunc(s.Blocks, func(p netip.Prefix) bool { return !p.IsValid() }) {
+			return false
+		}
+	}
 	for _, ft := range t.Families {
 		known := make(map[int]bool)
 		for _, row := range ft.Lists {
@@ -141,13 +157,8 @@ func (m *Memory) fits(samples []sample, t *table) bool {
 			return false
 		}
 		for _, s := range samples {
-			if !within(s.Group, groups) || len(s.Blocks) != len(s.Lists) {
+			if slices.ContainsFunc(s.Lists, func(l int) bool { return !known[l] }) {
 				return false
-			}
-			for i, l := range s.Lists {
-				if !known[l] || !s.Blocks[i].IsValid() {
-					return false
-				}
 			}
 		}
 	}

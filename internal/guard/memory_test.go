@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,11 @@ func TestMemory(t *testing.T) {
 		{"the host by another first name", base, changed("host api.example.com", "host new.example.com api.example.com", "order eu us ap", "order us eu ap"), "max_move"},
 		{"a family more", base, changed("192.0.2.1", "192.0.2.1 2001:db8::1", "192.0.2.2", "192.0.2.2 2001:db8::2", "192.0.2.3", "192.0.2.3 2001:db8::3"), ""},
 		{"a split", changed("order eu us ap", "split eu 1 us 1"), changed("order eu us ap", "split eu 1 us 3 ap 4"), ""},
+		{"a few large blocks", base + halves("order eu us ap"), base + halves("order us eu ap"), "max_move"},
+		{"ecs off", base, base + "ecs off", "max_move"},
+		{"ecs on", base + "ecs off", base, "max_move"},
+		{"ecs from others", base + from("192.0.2.0/24"), base + from("198.51.100.0/24"), "max_move"},
+		{"ecs from one more", base + from("192.0.2.0/24"), base + from("192.0.2.0/24 198.51.100.0/24"), ""},
 		{"a split, more", changed("order eu us ap", "split eu 7 us 1"), changed("order eu us ap", "split eu 1 us 7"), "max_move"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -106,7 +112,7 @@ func TestBadMemory(t *testing.T) {
 		"empty":                    {nil, "EOF"},
 		"not packed":               {good, "gzip: invalid header"},
 		"cut":                      {whole[:len(whole)/2], "unexpected EOF"},
-		"another version":          {edit(`"version":2`, `"version":3`), "version 3 of the format; expected 2"},
+		"another version":          {edit(`"version":3`, `"version":4`), "version 4 of the format; expected 3"},
 		"no JSON":                  {pack(t, "{"), "unexpected end of JSON"},
 		"another type":             {edit(`"hosts":[`, `"hosts":[7,`), "cannot unmarshal"},
 		"no samples":               {edit(`"samples":0`, `"samples":9`), "block 0 is damaged"},
@@ -141,18 +147,30 @@ func TestBadMemory(t *testing.T) {
 	}
 }
 
-// FuzzMemory holds that whatever is read can be compared with.
+// FuzzMemory holds that whatever is read can be compared with. What it starts from is
+// short, and not packed: the fuzzer spends its time on making finds shorter.
 func FuzzMemory(f *testing.F) {
 	p := build(f, base)
-	good, err := json.Marshal(memories{memoryVersion, []*Memory{Remember(p)}})
+	m := Remember(p)
+	for _, list := range m.Samples {
+		for i := range list {
+			n := min(1, len(list[i].Blocks))
+			list[i].Blocks, list[i].Lists = list[i].Blocks[:n], list[i].Lists[:n]
+		}
+	}
+	good, err := json.Marshal(memories{memoryVersion, []*Memory{m}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(string(good))
-	f.Add(`{"version":2,"blocks":[{"hosts":[{"names":["api.example.com."]}],"samples":[[]],"flows":[{}]}]}`)
-	f.Add(`{"version":2,"blocks":[null]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		list, err := decodeMemories(bytes.NewReader(pack(t, text)))
+	if list, err := parseMemories(good); err != nil || len(list) != 1 {
+		f.Fatalf("%s: %v", good, err)
+	}
+	f.Add(good)
+	for _, text := range []string{`[{"hosts":[{"names":["api.example.com."]}],"samples":[[{"blocks":[""]}]],"flows":[{}]}]`, `[{"hosts":[{"names":["api.example.com."]}],"samples":[[]],"flows":[{}]}]`, `[null]`} {
+		f.Add(fmt.Appendf(nil, `{"version":%d,"blocks":%s}`, memoryVersion, text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseMemories(data)
 		if err != nil {
 			return
 		}

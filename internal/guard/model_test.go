@@ -67,6 +67,7 @@ func above(blocks map[netip.Prefix]int, p netip.Prefix) block {
 // model is what a comparison comes to, counted client by client.
 type model struct {
 	total, moved  [8]float64
+	space, left   [8]float64 // IPv4 addresses, and those that move
 	before, after [8]map[string]float64
 	demand, gone  float64
 	stranded      map[string]float64 // blocks, by host and family
@@ -80,6 +81,14 @@ func (m *model) most() (most float64) {
 		if m.total[k] >= 0.01*sum(m.total[:]) {
 			most = max(most, ratio(m.moved[k], m.total[k]))
 		}
+	}
+	return most
+}
+
+// mostSpace is the greatest part of the addresses of any kind that moves.
+func (m *model) mostSpace() (most float64) {
+	for k := range m.space {
+		most = max(most, ratio(m.left[k], m.space[k]))
 	}
 	return most
 }
@@ -140,15 +149,21 @@ func (m *model) piece(r *rand.Rand, p piece, f steer.Family, n int, o *plan.Host
 		kind += 2
 	}
 	one := 1 / float64(n)
+	size := 0.0
+	if p.block.Addr().Is4() && !h.Locate(p.block, p.block.Addr()).Fixed {
+		size = math.Exp2(float64(32 - p.block.Bits()))
+	}
 	for range n {
 		a := randomAddr(r, p.block.Addr().Is4())
 		was, is := placed(o, os, p, p.was, a, f), placed(h, hs, p, p.is, a, f)
 		m.total[kind] += one
+		m.space[kind] += size * one
 		m.before[kind][was] += one
 		m.after[kind][is] += one
 		m.demand += demand * one
 		if was != is && was != Nowhere {
 			m.moved[kind] += one
+			m.left[kind] += size * one
 			m.gone += demand * one
 		}
 	}
@@ -227,6 +242,9 @@ func TestCompareFollowsDecisions(t *testing.T) {
 		if want.demand > 0 && math.Abs(got.Demand-want.gone/want.demand) > 0.015 {
 			t.Fatalf("%.4f of demand move; want %.4f\n%s", got.Demand, want.gone/want.demand, texts)
 		}
+		if text := kindsLike(got, want); text != "" {
+			t.Fatalf("%s\n%s", text, texts)
+		}
 		if !sharesLike(got, want) {
 			t.Fatalf("no kind of blocks has the shares %+v\n%+v\n%s", got.Regions, want, texts)
 		}
@@ -246,7 +264,7 @@ func TestCompareFollowsDecisions(t *testing.T) {
 // Where all clients of a list get the same, the comparison is exact.
 func TestCompareExactly(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
-	moved := 0
+	moved, spaces := 0, 0
 	for range 25 {
 		old, now, texts := randomSides(t, r, true)
 		got, want := Compare([]Pair{{old, now}}), count(r, old, now)
@@ -254,21 +272,26 @@ func TestCompareExactly(t *testing.T) {
 		if math.Abs(got.Blocks-most) > 1e-6 || want.demand > 0 && math.Abs(got.Demand-want.gone/want.demand) > 1e-6 {
 			t.Fatalf("%v of blocks move, %v of demand; want %v and %v\n%s", got.Blocks, got.Demand, most, want.gone/want.demand, texts)
 		}
-		flows := 0.0
+		if space := want.mostSpace(); math.Abs(got.Space-space) > 1e-6 {
+			t.Fatalf("%v of the space move; want %v\n%s", got.Space, space, texts)
+		} else if space > 0 && space < 1 {
+			spaces++
+		}
+		flows, space := 0.0, 0.0
 		for _, m := range got.Moves {
 			if m.From != Nowhere {
-				flows += m.Blocks
+				flows, space = flows+m.Blocks, space+m.Space
 			}
 		}
-		if math.Abs(flows-got.Blocks) > 1e-6 {
-			t.Fatalf("flows %+v sum to other than %v", got.Moves, got.Blocks)
+		if math.Abs(flows-got.Blocks) > 1e-6 || math.Abs(space-got.Space) > 1e-6 {
+			t.Fatalf("flows %+v sum to other than %v and %v", got.Moves, got.Blocks, got.Space)
 		}
 		if most > 0 && most < 1 {
 			moved++
 		}
 	}
-	if moved < 5 {
-		t.Errorf("only %d changes moved a part", moved)
+	if moved < 5 || spaces < 5 {
+		t.Errorf("only %d changes moved a part of the blocks, and %d of the space", moved, spaces)
 	}
 }
 

@@ -34,6 +34,9 @@ const slack = 0.01
 // after is the block's side after the change.
 func Refusals(g *config.Guard, r *Report, after *Side) (list []Refusal) {
 	list = append(r.lost(g, after), r.moves(g)...)
+	if r.Subnets != "" && g.MaxMove < 100 {
+		list = append(list, Refusal{Guard: "max_move", Why: fmt.Sprintf("%s: it isn't known how many clients would get another region by that; the limit is %g%%", r.Subnets, g.MaxMove)})
+	}
 	if g.MaxUse == 0 {
 		return list
 	}
@@ -84,23 +87,27 @@ func more(n int, what string) string {
 	return fmt.Sprintf(", and %d %ss", n, what)
 }
 
-// moves refuses what moves too much at once. Demand has a say where it is known well
-// enough.
+// moves refuses what moves too much at once, by any measure. Demand has a say where it is
+// known well enough.
 func (r *Report) moves(g *config.Guard) []Refusal {
 	var parts []string
-	by := func(m Move) float64 { return m.Blocks }
-	if r.Total >= enough && 100*r.Demand > g.MaxMove+slack {
-		parts = append(parts, fmt.Sprintf("%.1f%% of the demand of late", 100*r.Demand))
-		by = func(m Move) float64 { return m.Demand }
+	var by func(Move) float64 // of the first that is too much
+	measure := func(part float64, of string, move func(Move) float64) {
+		if 100*part <= g.MaxMove+slack {
+			return
+		}
+		if parts = append(parts, fmt.Sprintf("%.1f%% of %s", 100*part, of)); by == nil {
+			by = move
+		}
 	}
-	if 100*r.Blocks > g.MaxMove+slack {
-		parts = append(parts, fmt.Sprintf("%.1f%% of the blocks of %s", 100*r.Blocks, r.Kind))
-		by = func(m Move) float64 { return m.Blocks }
+	measure(r.Blocks, "the blocks of "+r.Kind, func(m Move) float64 { return m.Blocks })
+	measure(r.Space, "the address space of "+r.SpaceKind, func(m Move) float64 { return m.Space })
+	if r.Total >= enough {
+		measure(r.Demand, "the demand of late", func(m Move) float64 { return m.Demand })
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	slices.Reverse(parts)
 	why := fmt.Sprintf("%s would get another region at once; the limit is %g%%", strings.Join(parts, " and "), g.MaxMove)
 	var most []string
 	for _, m := range slices.SortedStableFunc(slices.Values(r.Moves), func(a, b Move) int { return cmp.Compare(by(b), by(a)) }) {

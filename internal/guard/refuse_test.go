@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -27,6 +28,26 @@ pool us 192.0.2.2
 pool ap 192.0.2.3
 }
 `
+
+// alone is a block whose clients all have one list.
+const alone = "region eu us\nclients rest {\norder eu us\n}\nhost api.example.com {\npool eu 192.0.2.1\npool us 192.0.2.2\n}\n"
+
+// halves gives the lower half of IPv4 a list, and many small prefixes in the upper half
+// another one.
+func halves(list string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "clients prefix 0.0.0.0/1 {\n%s\n}\nclients prefix", list)
+	for i := range 200 {
+		fmt.Fprintf(&b, " 130.%d.%d.0/24", i/100, 2*(i%100))
+	}
+	b.WriteString(" {\norder ap us eu\n}\n")
+	return b.String()
+}
+
+// many has clients in small prefixes apart from the rest.
+var many = base + halves("order eu us ap")
+
+func from(resolvers string) string { return "ecs {\nfrom " + resolvers + "\n}\n" }
 
 // changed is base with some of its words replaced: old, new, ….
 func changed(words ...string) string { return strings.NewReplacer(words...).Replace(base) }
@@ -57,7 +78,25 @@ func TestRefusals(t *testing.T) {
 		{"a family that is down everywhere", changed("192.0.2.1", "192.0.2.1 2001:db8::1", "192.0.2.2", "192.0.2.2 2001:db8::2", "192.0.2.3", "192.0.2.3 2001:db8::3"),
 			changed("pool eu 192.0.2.1", "pool eu {\nendpoint 192.0.2.1\nendpoint 2001:db8::1 down\n}", "pool us 192.0.2.2", "pool us {\nendpoint 192.0.2.2\nendpoint 2001:db8::2 down\n}", "192.0.2.3", "192.0.2.3 2001:db8::3"),
 			[]string{"host api.example.com. (v6) would have no usable region left", "guard max_move"}},
-		{"max_move", base, changed("order eu us ap", "order us eu ap"), []string{"% of the blocks of IPv6 resolvers asking for A would get another region at once; the limit is 50% (100.0% from eu to us)"}},
+		{"max_move", base, changed("order eu us ap", "order us eu ap"), []string{"% of the blocks of IPv6 resolvers asking for A and 100.0% of the address space of IPv4 clients asking for A would get another region at once; the limit is 50% (100.0% from eu to us)"}},
+		{"max_move, a few large blocks", base + halves("order eu us ap"), base + halves("order us eu ap"),
+			[]string{"guard max_move: 57.2% of the address space of IPv4 clients asking for A would get another region at once; the limit is 50% (57.2% from eu to us)"}},
+		{"max_move, many small blocks", base + halves("order eu us ap"), base + strings.ReplaceAll(halves("order eu us ap"), "order ap us eu", "order us ap eu") + "guard max_move 30%",
+			[]string{"% of the blocks of IPv4 clients asking for A would get another region at once; the limit is 30%"}},
+		{"the key of a split", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread resolver",
+			[]string{"% of the blocks of IPv6 clients asking for A"}},
+		{"the grain of a split", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky 20 40",
+			[]string{"% of the blocks of IPv6 clients asking for A"}},
+		{"the key where nothing is split", base + "spread sticky", base + "spread resolver", nil},
+		{"ecs off", base, base + "ecs off", []string{"guard max_move: client subnets have counted from everybody and would count from nobody: it isn't known how many clients would get another region by that; the limit is 50%"}},
+		{"ecs on", base + "ecs off", base, []string{"from nobody and would count from everybody"}},
+		{"ecs off, and all may move", base, base + "ecs off\nguard max_move 100%", nil},
+		{"ecs off, where all have one list", alone, alone + "ecs off", nil},
+		{"ecs from some", base, base + from("192.0.2.0/24"), []string{"from everybody and would count from some resolvers"}},
+		{"ecs from others", base + from("192.0.2.0/24 2001:db8::/32"), base + from("198.51.100.0/24"), []string{"from some resolvers and would count from none of these but of others"}},
+		{"ecs from one less and one more", base + from("192.0.2.0/24 2001:db8::/32"), base + from("2001:db8::/48 198.51.100.0/24"), nil},
+		{"a smaller ecs max", base, base + "ecs {\nmax 20 40\n}", nil},
+		{"an ecs max that hides who is apart", many, many + "guard max_move 40%\necs {\nmax 8 8\n}", []string{"guard max_move: ", "% of the blocks of IPv4 clients asking for A would get another region"}},
 		{"max_move is more", base, changed("order eu us ap", "order us eu ap") + "guard max_move 100%", nil},
 		{"max_move is less", base, changed("order us eu", "order ap eu") + "guard max_move 0%", []string{"the limit is 0% (1.", " from us to ap)"}},
 		{"max_move at its limit", base, changed("order us eu", "order ap eu") + "guard max_move 10%", nil},

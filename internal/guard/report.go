@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/seed-945f90c5/gslb/internal/steer"
 )
 
 // tally adds up what moves of one kind of clients.
@@ -34,24 +36,31 @@ func (t *tally) add(amount float64, ch *change) {
 	}
 }
 
+// add adds the clients of an overlap that ask for a family.
+func (c *comparison) add(at *overlap, f steer.Family, ch *change) {
+	kind := 2*at.group + int(f)
+	c.blocks[kind].add(at.blocks, ch)
+	c.space[kind].add(at.space, ch)
+}
+
 // few is the part of all blocks below which a kind of them has no say: a family that
 // location data hardly knows is a few large blocks, and one region has them all.
 const few = 0.01
 
-// worst is the kind of blocks of which the greatest part moves; of several, the one
-// with most blocks.
-func (c *comparison) worst() (kind string, best *tally) {
-	all, at := 0.0, 0
-	for i := range c.blocks {
-		all += c.blocks[i].total
-	}
+// worst is the kind of blocks, or of space, of which the greatest part moves, of those
+// with at least so much; of several, the one with most. Without any it has no name.
+func worst(all *[groups * 2]tally, least float64) (kind string, best *tally) {
+	at := 0
 	best = &tally{}
-	for i := range c.blocks {
-		t := &c.blocks[i]
+	for i := range all {
+		t := &all[i]
 		a, b := ratio(t.moved, t.total), ratio(best.moved, best.total)
-		if t.total >= few*all && (a > b+tiny || a > b-tiny && t.total > best.total) {
+		if t.total >= least && (a > b+tiny || a > b-tiny && t.total > best.total) {
 			at, best = i, t
 		}
+	}
+	if best.total == 0 {
+		return "", best
 	}
 	return kinds[at], best
 }
@@ -64,20 +73,33 @@ var kinds = [groups * 2]string{
 
 // report puts the sums into their final form.
 func (c *comparison) report() *Report {
-	kind, blocks := c.worst()
+	all := 0.0
+	for i := range c.blocks {
+		all += c.blocks[i].total
+	}
+	kind, blocks := worst(&c.blocks, few*all)
+	spaceKind, space := worst(&c.space, 0)
 	demand := &c.demand
 	r := &Report{
 		Kind: kind, Blocks: ratio(blocks.moved, blocks.total), Demand: ratio(demand.moved, demand.total),
+		SpaceKind: spaceKind, Space: ratio(space.moved, space.total), Subnets: c.subnets,
 		Known: demand.total > 0, Total: c.total,
 		Hosts: c.hosts, Stranded: c.left, served: c.served,
 	}
-	pairs := maps.Clone(blocks.moves)
-	if pairs == nil {
-		pairs = make(map[[2]int]float64)
+	for i := range c.blocks {
+		if t := &c.blocks[i]; t.total > 0 {
+			r.Kinds = append(r.Kinds, Kind{kinds[i], ratio(t.total, all), ratio(t.moved, t.total)})
+		}
 	}
-	maps.Copy(pairs, demand.moves)
+	pairs := make(map[[2]int]float64)
+	for _, t := range []*tally{blocks, space, demand} {
+		maps.Copy(pairs, t.moves)
+	}
 	for key := range pairs {
-		r.Moves = append(r.Moves, Move{c.names[key[0]], c.names[key[1]], ratio(blocks.moves[key], blocks.total), ratio(demand.moves[key], demand.total)})
+		r.Moves = append(r.Moves, Move{
+			From: c.names[key[0]], To: c.names[key[1]],
+			Blocks: ratio(blocks.moves[key], blocks.total), Space: ratio(space.moves[key], space.total), Demand: ratio(demand.moves[key], demand.total),
+		})
 	}
 	slices.SortFunc(r.Moves, func(a, b Move) int {
 		return cmp.Or(cmp.Compare(b.Blocks+b.Demand, a.Blocks+a.Demand), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))

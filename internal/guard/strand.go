@@ -29,7 +29,7 @@ func (c *comparison) strand(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.H
 			}
 			had := fresh || !slices.Contains(already, at.was) && !o.Need.Topology.Lists[at.was].Refuse
 			if had {
-				lists[at.is] += at.all
+				lists[at.is] += at.blocks
 			}
 		}
 		c.note(h, f, lists, g.all)
@@ -66,7 +66,7 @@ func (c *comparison) note(h *plan.Host, f steer.Family, lists map[int]float64, a
 		}
 	}
 	l := h.Need.Topology.Lists[first]
-	s := Stranded{Host: h.Config.Names[0], Family: f.String(), Fenced: l.Fenced, Lists: len(lists), Blocks: ratio(blocks, all)}
+	s := Stranded{Host: h.Config.Names[0], View: c.view, Family: f.String(), Fenced: l.Fenced, Lists: len(lists), Blocks: ratio(blocks, all)}
 	for _, w := range l.Split {
 		s.Regions = append(s.Regions, h.Need.Input.Regions[w.Region].Name)
 	}

@@ -90,8 +90,10 @@ func Compare(old, new *Map, o CompareOptions) *Comparison {
 			c.refuse("%.1f %% of the demand of %ss changes its region (%.1f %% moves, %.1f %% enters the map, %.1f %% leaves it): more than %.1f %%",
 				100*into.changed(), sideNames[i], 100*into.Moved, 100*into.Entered, 100*into.Left, 100*o.Budget)
 		}
-		if into.EntriesAfter < (into.EntriesBefore+1)/2 {
-			c.refuse("has %d entries of %ss where the old map has %d: less than half", into.EntriesAfter, sideNames[i], into.EntriesBefore)
+		// As a server that has the old map would refuse it, see geodb.CheckShrink.
+		if enough := (into.EntriesBefore + 1) / 2; into.EntriesAfter < enough && s.left < enough {
+			c.refuse("has %d entries of %ss where the old map has %d, of which it holds only %d, merged or not: less than half",
+				into.EntriesAfter, sideNames[i], into.EntriesBefore, s.left)
 		}
 	}
 	if !new.Newer(old) && new.Digest() != old.Digest() {
@@ -131,6 +133,8 @@ type sideComparer struct {
 	total    float64
 	gain     float64 // milliseconds times demand
 	measured float64 // demand of that
+	left     int     // old entries that the new map says something of
+	last     *Entry  // the last of them
 }
 
 func (s *sideComparer) compare(before, after []Entry) SideChange {
@@ -165,6 +169,9 @@ func (s *sideComparer) part(demand float64) float64 {
 func (s *sideComparer) piece(p netip.Prefix, old, new *Entry) {
 	d := s.demand(p, old, new)
 	s.total += d
+	if old != nil && new != nil && old != s.last { // pieces come in order
+		s.left, s.last = s.left+1, old
+	}
 	m := Move{Prefix: p, Demand: d}
 	if old != nil {
 		m.From = s.old[old.Order[0]]

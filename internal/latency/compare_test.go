@@ -175,15 +175,18 @@ func TestCompareRefuses(t *testing.T) {
 	rolled.Built, rolled.Rollback = hour(-30), &Rollback{At: hour(2), Why: "x", By: "y"}
 	fewer := *old
 	fewer.Built, fewer.Clients, fewer.Resolvers = hour(3), old.Clients[:1], nil
+	merged := *old
+	merged.Built, merged.Clients = hour(3), []Entry{{Prefix: netip.MustParsePrefix("192.0.0.0/3"), Order: []uint8{0}}}
 	for name, c := range map[string]struct {
 		old, new *Map
 		want     []string
 	}{
+		"merged":              {old, &merged, nil},
 		"older":               {versionAt(t, hour(2)), versionAt(t, hour(1)), []string{"built 2026-11-30T05:00:00Z, which is not after the map in place, built 2026-11-30T06:00:00Z: to go back"}},
 		"newer":               {versionAt(t, hour(1)), versionAt(t, hour(2)), nil},
 		"rolled back":         {versionAt(t, hour(1)), &rolled, nil},
 		"older than rollback": {&rolled, versionAt(t, hour(1)), []string{"put back by a rollback 2026-11-30T06:00:00Z: only a map built after that"}},
-		"half is lost":        {old, &fewer, []string{"1 entries of clients where the old map has 3", "0 entries of resolvers where the old map has 1"}},
+		"half is lost":        {old, &fewer, []string{"1 entries of clients where the old map has 3, of which it holds only 1, merged or not", "0 entries of resolvers where the old map has 1"}},
 	} {
 		got := Compare(c.old, c.new, CompareOptions{}).Refusals
 		if len(got) != len(c.want) {

@@ -20,6 +20,8 @@ import (
 type Data struct {
 	// Stale is why files can't be used whose last good content is in use.
 	Stale map[string]error
+	// spoilt is why copies can't be used of files that are as they should be.
+	spoilt map[string]error
 
 	root    string
 	regions []string // that lines of nets may name
@@ -49,7 +51,7 @@ type prefixList struct {
 // root, and ages are counted to now, if that is given. For a file that can't be used
 // its last good content is, if there is any.
 func load(b *config.Block, root string, last *LastGood, now time.Time) (*Data, error) {
-	d := &Data{root: root, Stale: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
+	d := &Data{root: root, Stale: make(map[string]error), spoilt: make(map[string]error), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	for _, r := range b.Regions {
 		d.regions = append(d.regions, r.Name)
 	}
@@ -101,8 +103,9 @@ func (d *Data) openDatabase(path string, kind geodb.Kind, optional bool, last *L
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			return &database{kind: kind, path: path, optional: true}, nil
 		}
-		if db = last.database(path, kind); db == nil {
-			return nil, missing(path, err)
+		var copied error
+		if db, copied = last.database(path, kind); db == nil {
+			return nil, orCopy(missing(path, err), copied)
 		}
 		d.Stale[path] = err
 	}
@@ -138,9 +141,13 @@ func (d *Data) readList(pos config.Pos, file string, words geodb.Words, last *La
 		err = d.checkNets(file, lines)
 	}
 	if err != nil {
-		list = last.list(path, words)
-		if list == nil || words == geodb.WithWords && d.checkNets(file, list.lines) != nil {
-			return fmt.Errorf("%s: %w", pos, missing(path, err))
+		var copied error
+		list, copied = last.list(path, words)
+		if list != nil && words == geodb.WithWords {
+			copied = d.checkNets(file, list.lines)
+		}
+		if list == nil || copied != nil {
+			return fmt.Errorf("%s: %w", pos, orCopy(missing(path, err), copied))
 		}
 		d.Stale[path] = err
 	}
@@ -162,8 +169,8 @@ func (d *Data) checkNets(file string, lines []geodb.PrefixLine) error {
 
 // Reload reads one file again, by the path that Files gives, and returns data
 // with its new content; the old data stay as they are. A file that has lost
-// more than half of its networks or prefixes is an error, and so is a latency map
-// that is older than the one in use or from the future.
+// more than half of its networks, prefixes or entries is an error, and so is a latency
+// map that is older than the one in use or from the future.
 func (d *Data) Reload(path string, now time.Time) (*Data, error) {
 	next := &Data{root: d.root, regions: d.regions, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	delete(next.Stale, path)
@@ -177,7 +184,7 @@ func (d *Data) Reload(path string, now time.Time) (*Data, error) {
 			return nil, err
 		}
 		if old.db != nil {
-			if err := geodb.CheckShrink(path, "networks", old.db.Info().Networks, db.Info().Networks); err != nil {
+			if err := geodb.CheckShrink(path, "networks", old.db.Content(), db.Content()); err != nil {
 				return nil, err
 			}
 		}
@@ -193,7 +200,7 @@ func (d *Data) Reload(path string, now time.Time) (*Data, error) {
 			err = d.checkNets(path, lines)
 		}
 		if err == nil {
-			err = geodb.CheckShrink(path, "prefixes", len(old.lines), len(lines))
+			err = geodb.CheckShrink(path, "prefixes", geodb.ContentOf(old.lines), geodb.ContentOf(lines))
 		}
 		if err != nil {
 			return nil, err
@@ -315,7 +322,7 @@ func (d *Data) warnings(b *config.Block) (ws []config.Warning) {
 	for i := range b.Hosts {
 		if l := b.Hosts[i].Latency; l != nil {
 			path := d.path(l.Path)
-			for _, w := range d.maps[path].warnings(l, &b.ECS, d.Stale[path]) {
+			for _, w := range d.maps[path].warnings(l, &b.ECS, d.Stale[path], d.spoilt[path]) {
 				if !slices.Contains(ws, w) { // of several hosts that have it from the block or a policy
 					ws = append(ws, w)
 				}

@@ -29,10 +29,19 @@ const located = `
 // country is a database that says one continent of n networks with gaps between.
 func country(t *testing.T, n int, continent string) string {
 	t.Helper()
-	d := mmdbtest.Database{Type: "GeoLite2-Country"}
+	var nets []string
 	for i := range n {
-		n := mmdbtest.Network{Prefix: fmt.Sprintf("198.51.%d.0/24", 2*i+1), Record: mmdbtest.Country(continent, "DE")}
-		d.Networks = append(d.Networks, n)
+		nets = append(nets, fmt.Sprintf("198.51.%d.0/24", 2*i+1))
+	}
+	return countryOf(t, continent, nets...)
+}
+
+// countryOf is a database that says one continent of networks.
+func countryOf(t *testing.T, continent string, nets ...string) string {
+	t.Helper()
+	d := mmdbtest.Database{Type: "GeoLite2-Country"}
+	for _, n := range nets {
+		d.Networks = append(d.Networks, mmdbtest.Network{Prefix: n, Record: mmdbtest.Country(continent, "DE")})
 	}
 	file, err := d.Build()
 	if err != nil {
@@ -67,14 +76,20 @@ func TestReload(t *testing.T) {
 		{"the optional file appears", geo, country(t, 9, "EU"), "", "198.51.1.0/24", "eu"},
 		{"it changes", geo, country(t, 9, "NA"), "", "198.51.1.0/24", "us"},
 		{"it shrinks by less than half", geo, country(t, 5, "EU"), "", "198.51.1.0/24", "eu"},
-		{"it shrinks by more", geo, country(t, 2, "NA"), "less than half", "198.51.1.0/24", "eu"},
+		{"it shrinks by more", geo, country(t, 2, "NA"), "has 2 networks where the copy in use has 5, of which it holds only 2", "198.51.1.0/24", "eu"},
+		{"it merges", geo, countryOf(t, "NA", "198.51.0.0/16"), "", "198.51.2.0/24", "us"},
+		{"it splits again", geo, country(t, 5, "EU"), "", "198.51.1.0/24", "eu"},
 		{"it breaks", geo, "no database", "not a whole MaxMind DB file", "198.51.1.0/24", "eu"},
 		{"it is gone", geo, "", "no such file", "198.51.1.0/24", "eu"},
 		{"it returns", geo, country(t, 4, "NA"), "", "198.51.1.0/24", "us"},
 		{"nets change", nets, "203.0.113.0/24 us eu\n", "", "203.0.113.0/24", "us"},
 		{"nets break", nets, "203.0.113.0/24\n", "expected \"PREFIX REGION…\"", "203.0.113.0/24", "us"},
 		{"nets name a region that is none", nets, "203.0.113.0/24 eu\n192.0.2.0/24 mars\n", "unknown region \"mars\"", "203.0.113.0/24", "us"},
-		{"nets are empty", nets, "# nothing\n", "less than half", "203.0.113.0/24", "us"},
+		{"nets are empty", nets, "# nothing\n", "has 0 prefixes where the copy in use has 1", "203.0.113.0/24", "us"},
+		{"nets have neighbours", nets, "203.0.113.0/26 us\n203.0.113.64/26 us\n203.0.113.128/26 us\n203.0.113.192/26 us\n", "", "203.0.113.0/26", "us"},
+		{"nets are cut", nets, "203.0.113.0/26 us\n", "has 1 prefixes where the copy in use has 4", "203.0.113.64/26", "us"},
+		{"nets are cut, but for one round them for others", nets, "203.0.0.0/16 eu\n", "of which it holds only 0", "203.0.113.64/26", "us"},
+		{"nets merge", nets, "203.0.113.0/24 us\n", "", "203.0.113.0/24", "us"},
 		{"nets as at first", nets, "203.0.113.0/24 eu\n", "", "203.0.113.0/24", "eu"},
 	} {
 		if step.path != "" {

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/latency"
+	"github.com/seed-945f90c5/gslb/internal/steer"
 	"github.com/seed-945f90c5/gslb/internal/topology"
 )
 
@@ -29,6 +31,16 @@ type LatencyWhy struct {
 	// would have given it; for an entry that is not ignored.
 	Without *CandidateList `json:"without,omitempty"`
 	By      string         `json:"without_by,omitempty"`
+	// Costs are what the candidates, in their order, cost the clients of the list by
+	// [Need.Costs], which is what the law of capacity goes by; of a list that the map has
+	// measurements of.
+	Costs []RegionCost `json:"costs,omitempty"`
+}
+
+// RegionCost is what a region costs.
+type RegionCost struct {
+	Region       string  `json:"region"`
+	Milliseconds float64 `json:"ms"` // to the tenth
 }
 
 // MeasuredRegion is what users measured of a region.
@@ -72,6 +84,22 @@ func (h *Host) latencyWhy(d *Data, why *topology.Reasons, addr netip.Addr, ecs b
 		w.Without, w.By = &list, wordOf(without)
 	}
 	return w
+}
+
+// costsWhy tells what the candidates of a list cost.
+func (n *Need) costsWhy(list int) (costs []RegionCost) {
+	l := &n.Topology.Lists[list]
+	if n.costs.lists == nil || n.costs.lists[list].rtt == nil || l.Split != nil || len(l.Order) < 2 {
+		return nil // there is nothing measured, or many orders, or no choice
+	}
+	var order []steer.Region
+	for _, r := range l.Order {
+		order = append(order, steer.Region(r))
+	}
+	for i, ms := range n.Costs(list, order) {
+		costs = append(costs, RegionCost{n.region(l.Order[i]), math.Round(10*ms) / 10})
+	}
+	return costs
 }
 
 // ignoredEntry is why an entry that holds the client says nothing; empty: it does.

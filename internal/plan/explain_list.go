@@ -88,7 +88,9 @@ func (h *Host) listWhy(p *Plan, found *topology.Client, addr netip.Addr, why *to
 	case topology.ByFill:
 		l.FilledFrom = base.From
 	}
-	l.Latency = h.latencyWhy(p.Data, why, addr, found.ECS)
+	if l.Latency = h.latencyWhy(p.Data, why, addr, found.ECS); l.Latency != nil {
+		l.Latency.Costs = h.Need.costsWhy(found.List)
+	}
 	l.Distances = h.Need.distances(base)
 	for _, name := range why.Fences {
 		i := slices.IndexFunc(p.Block.Fences, func(f config.Fence) bool { return f.Area == name })

@@ -105,7 +105,7 @@ func (c *compiler) need(key string, rules *ruleSet, pooled []bool, measured *lat
 	if err != nil {
 		return nil, err
 	}
-	n := &Need{Input: in, Topology: t, measured: measured}
+	n := &Need{Input: in, Topology: t, measured: measured, costs: c.costs(in, t, measured)}
 	for _, l := range t.Lists {
 		n.lists = append(n.lists, steerList(l, len(b.Regions)))
 	}
@@ -313,6 +313,7 @@ func (p *Plan) digest() uint64 {
 	fmt.Fprintln(h, p.Config, steer.HashVersion)
 	for _, n := range p.Needs {
 		fmt.Fprintln(h, n.Topology.Digest())
+		h.Write(n.costs.appendKey(nil))
 	}
 	return h.Sum64()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// mapFile is a latency map as it is kept: what topologies are compiled from. Its
-// measurements stay in the file, for explanations.
+// mapFile is a latency map as it is kept: what topologies and costs are compiled from. Its
+// measurements as they are stay in the file, for explanations.
 type mapFile struct {
 	path      string
 	head      *latency.Map // without entries
@@ -33,6 +33,9 @@ type mapSide struct {
 	v4     []entry4
 	v6     []entry6
 	orders [][]uint8 // the distinct ones
+	// cells are, for each entry in turn, its demand and the p75 of each region of its order in
+	// milliseconds, 0 where none is known; nil: the map has no measurements.
+	cells []short
 }
 
 type entry4 struct {
@@ -57,6 +60,9 @@ func (a about) order() int { return int(a & (1<<orderBits - 1)) }
 func newMapSide(entries []latency.Entry) (s mapSide) {
 	n4 := sort.Search(len(entries), func(i int) bool { return entries[i].Prefix.Addr().Is6() })
 	s.v4, s.v6 = make([]entry4, 0, n4), make([]entry6, 0, len(entries)-n4)
+	if n := cellsOf(entries); n > 0 {
+		s.cells = make([]short, 0, n)
+	}
 	ids := make(map[string]about)
 	for i := range entries {
 		e := &entries[i]
@@ -72,6 +78,9 @@ func newMapSide(entries []latency.Entry) (s mapSide) {
 		} else {
 			s.v6 = append(s.v6, entry6{e.Prefix.Addr().As16(), id})
 		}
+		if s.cells != nil {
+			s.cells = appendCells(s.cells, e)
+		}
 	}
 	return s
 }
@@ -81,17 +90,22 @@ func (s *mapSide) entries() int { return len(s.v4) + len(s.v6) }
 // networks gives each entry and the index of its order, in address order, IPv4 first.
 func (s *mapSide) networks() iter.Seq2[netip.Prefix, int] {
 	return func(yield func(netip.Prefix, int) bool) {
-		for _, e := range s.v4 {
-			if !yield(netip.PrefixFrom(netip.AddrFrom4(e.addr), e.bits()), e.order()) {
-				return
-			}
-		}
-		for _, e := range s.v6 {
-			if !yield(netip.PrefixFrom(netip.AddrFrom16(e.addr), e.bits()), e.order()) {
+		for i := range s.entries() {
+			if p, a := s.entry(i); !yield(p, a.order()) {
 				return
 			}
 		}
 	}
+}
+
+// entry gives entry i in that order.
+func (s *mapSide) entry(i int) (netip.Prefix, about) {
+	if i < len(s.v4) {
+		e := &s.v4[i]
+		return netip.PrefixFrom(netip.AddrFrom4(e.addr), e.bits()), e.about
+	}
+	e := &s.v6[i-len(s.v4)]
+	return netip.PrefixFrom(netip.AddrFrom16(e.addr), e.bits()), e.about
 }
 
 // longerThan counts the entries of both families that are longer than these lengths.
@@ -159,10 +173,12 @@ func (d *Data) readMapFile(l *config.Latency, last *LastGood, now time.Time) err
 		return nil
 	}
 	m, err := d.openMap(path, now)
-	good := last.latency(d, path)
+	good, copied := last.latency(d, path)
 	switch {
 	case err != nil && good == nil:
-		return fmt.Errorf("%s: latency: %w", l.Pos, missing(path, err))
+		return fmt.Errorf("%s: latency: %w", l.Pos, orCopy(missing(path, err), copied))
+	case copied != nil:
+		d.spoilt[path] = copied
 	case err == nil && good != nil && good.hash != m.hash && !m.head.Newer(good.head):
 		err = older(m, good)
 	}
@@ -191,7 +207,7 @@ func (d *Data) reloadMap(old *Data, path string, now time.Time) error {
 			return older(next, m)
 		}
 		if next.head.Rollback == nil {
-			if err := geodb.CheckShrink(path, "entries", m.entries(), next.entries()); err != nil {
+			if err := geodb.CheckShrink(path, "entries", m.content(), next.content()); err != nil {
 				return err
 			}
 		}
@@ -201,6 +217,22 @@ func (d *Data) reloadMap(old *Data, path string, now time.Time) error {
 }
 
 func (m *mapFile) entries() int { return m.clients.entries() + m.resolvers.entries() }
+
+// content tells clients' and resolvers' entries apart.
+func (m *mapFile) content() geodb.Content {
+	return geodb.Content{Len: m.entries(), Prefixes: func(yield func(netip.Prefix, string) bool) {
+		for p := range m.clients.networks() {
+			if !yield(p, "clients") {
+				return
+			}
+		}
+		for p := range m.resolvers.networks() {
+			if !yield(p, "resolvers") {
+				return
+			}
+		}
+	}}
+}
 
 func older(m, than *mapFile) error {
 	use := "built " + stamp(than.head.Built)
@@ -213,27 +245,28 @@ func older(m, than *mapFile) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// latency gives the last good content of a latency map, nil without one. Of several
-// in service, as in two generations, it is the newest.
-func (l *LastGood) latency(d *Data, path string) (best *mapFile) {
+// latency gives the last good content of a latency map, nil without one, or one that
+// suits the block; the error is as for database. Of several in service, as in two
+// generations, it is the newest.
+func (l *LastGood) latency(d *Data, path string) (best *mapFile, err error) {
 	for _, in := range l.InService {
 		if m := in.maps[path]; m != nil && m.suits(d) && (best == nil || m.head.Newer(best.head)) {
 			best = m
 		}
 	}
 	if best != nil {
-		return best
+		return best, nil
 	}
-	data, kept := l.copyOf(path)
+	data, kept, err := l.copyOf(path)
 	if data == nil {
-		return nil
+		return nil, err
 	}
 	m, hash, dated, err := parseMap(path, data, kept.UTC().Truncate(time.Second)) // the copy has the date of the file, see Keep
 	if err != nil {
-		return nil
+		return nil, l.ofCopy(path, err)
 	}
 	best, _ = d.mapOf(path, m, hash, dated)
-	return best
+	return best, nil
 }
 
 // suits tells whether the block has the map's regions.
@@ -251,12 +284,15 @@ func (m *mapFile) suits(d *Data) bool {
 }
 
 // warnings tells of what a statement's map is not as it should be.
-func (m *mapFile) warnings(l *config.Latency, ecs *config.ECS, stale error) (ws []config.Warning) {
+func (m *mapFile) warnings(l *config.Latency, ecs *config.ECS, stale, spoilt error) (ws []config.Warning) {
 	warn := func(format string, args ...any) {
 		ws = append(ws, config.Warning{Pos: l.Pos, Text: fmt.Sprintf(format, args...)})
 	}
 	if stale != nil {
 		warn("the last good content of %s is in use: %v", l.Path, stale)
+	}
+	if spoilt != nil {
+		warn("%s is in use, but what was in service last can't be read and compared with it: %v", l.Path, spoilt)
 	}
 	if m.entries() == 0 {
 		warn("%s has no entry, so it says nothing", l.Path)
@@ -270,6 +306,7 @@ func (m *mapFile) warnings(l *config.Latency, ecs *config.ECS, stale error) (ws 
 // latencyMap is a map as topologies of one plan take it.
 type latencyMap struct {
 	file               *mapFile
+	ids                []topology.Region // of the map's regions
 	clients, resolvers *topology.Measured
 }
 
@@ -302,7 +339,7 @@ func (c *compiler) latency(cfg *config.Host) *latencyMap {
 	for i, name := range file.head.Regions {
 		ids[i] = c.regions[name]
 	}
-	m := &latencyMap{file, file.clients.measured(ids, c.block.Depth), file.resolvers.measured(ids, c.block.Depth)}
+	m := &latencyMap{file, ids, file.clients.measured(ids, c.block.Depth), file.resolvers.measured(ids, c.block.Depth)}
 	c.measured[file.path] = m
 	return m
 }

@@ -29,6 +29,8 @@ func TestLatencyReload(t *testing.T) {
 		"put back in the future": {rolled(15 * time.Hour), "in the future"},
 		"built in the future":    {at(15 * time.Hour), "in the future"},
 		"shrunk":                 {mapOf(built.Add(time.Hour), "198.51.100.0/24 us", ""), "entries"},
+		"merged":                 {mapOf(built.Add(time.Hour), "192.0.0.0/3 us", ""), ""},
+		"merged for the others":  {mapOf(built.Add(time.Hour), "", "192.0.0.0/3 us"), "has 1 entries where the copy in use has 4, of which it holds only 0"},
 		"half is enough":         {mapOf(built.Add(time.Hour), "198.51.100.0/24 us\n203.0.113.0/24 us", ""), ""},
 		"shrunk and put back":    {strings.Replace(mapOf(built.Add(-time.Hour), "198.51.100.0/24 us", ""), "clients", "rollback "+mapDay.Format(time.RFC3339)+" \"ops\" \"x\"\nclients", 1), ""},
 		"an unknown region":      {strings.ReplaceAll(at(time.Hour), "us", "mars"), "not known: mars"},
@@ -106,7 +108,7 @@ func TestLatencyLastGood(t *testing.T) {
 					last.InService = []*plan.Data{oldest.Data, p.Data}
 				case "a copy":
 					last = plan.LastGood{Dir: filepath.Join(dir, "state")}
-					if err := p.Data.Keep(last.Dir); err != nil {
+					if err := p.Data.Keep(last.Dir, mapDay); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -141,7 +143,7 @@ func TestLatencyLastGoodSuits(t *testing.T) {
 	file := put(t, dir, "map.txt", mapText("198.51.100.0/24 us", ""))
 	p := mustBuildAt(t, dir, "latency map.txt"+threeRegions, mapDay)
 	state := filepath.Join(dir, "state")
-	if err := p.Data.Keep(state); err != nil {
+	if err := p.Data.Keep(state, mapDay); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(file); err != nil {
@@ -169,7 +171,7 @@ func TestLatencyCopyKeepsDate(t *testing.T) {
 	}
 	p := mustBuildAt(t, dir, "latency nets"+threeRegions, mapDay)
 	state := filepath.Join(dir, "state")
-	if err := p.Data.Keep(state); err != nil {
+	if err := p.Data.Keep(state, mapDay); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, "nets", "gar bage")

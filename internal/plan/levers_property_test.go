@@ -59,7 +59,7 @@ func (anything) Base(_ context.Context, l control.Lever, o control.Object) (cont
 func (anything) WhatIf(context.Context, *control.Overrides) (control.Report, error) {
 	return control.Report{}, nil
 }
-func (anything) Publish(context.Context, *control.Overrides, string) error { return nil }
+func (anything) Publish(context.Context, control.Publication) error { return nil }
 
 // overridden makes overrides: lines "LEVER OBJECT… VALUE [area NAME]", where an object
 // is region=NAME, host=NAME or endpoint=ADDRESS.

@@ -25,7 +25,7 @@ type Plan struct {
 	Needs    []*Need // the distinct topologies
 	Warnings []config.Warning
 	Config   uint64 // digest of the configuration
-	Digest   uint64 // of configuration, topologies and hash version; equal on every instance
+	Digest   uint64 // of configuration, topologies, costs and hash version; equal on every instance
 
 	// Expires is when the first of the latency maps in use gets too old, so that the
 	// plan must be compiled again; zero: none does.
@@ -58,6 +58,7 @@ type Need struct {
 	Topology *topology.Topology
 	lists    []steer.List
 	measured *latencyMap // nil: none
+	costs    costs
 }
 
 // Options are how a plan is built.

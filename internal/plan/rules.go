@@ -37,10 +37,11 @@ type compiler struct {
 	now     time.Time
 	// measured are the latency maps, by path.
 	measured map[string]*latencyMap
+	apart    [][]float64 // round trips between regions, see costs
 }
 
 func newCompiler(b *config.Block, d *Data, p *Plan, now time.Time) (*compiler, error) {
-	c := &compiler{block: b, data: d, plan: p, regions: regionIDs(b), needs: make(map[string]*Need), now: now, measured: make(map[string]*latencyMap)}
+	c := &compiler{block: b, data: d, plan: p, regions: regionIDs(b), needs: make(map[string]*Need), now: now, measured: make(map[string]*latencyMap), apart: waysBetween(b.Regions)}
 	for _, f := range b.Fences {
 		c.fences = append(c.fences, topology.Fence{Name: f.Area, Match: c.area(f.Pos, f.Area), Regions: c.ids(f.Regions)})
 	}

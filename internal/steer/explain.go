@@ -95,8 +95,8 @@ func (q *query) explainOne(r Region, need facts, d *Decision) TraceCandidate {
 		c.Why = "spilled"
 	case state.Shared && d.By != ByShare:
 		c.Why = "alone"
-	case state.Held:
-		c.Why = "held"
+	case state.HeldUp:
+		c.Why = "held_up"
 	}
 	switch {
 	case r == d.Region:

@@ -66,12 +66,7 @@ type line struct {
 // line is the line of candidates with the fact, each taking its cell's part, or all.
 func (fl *flow) line(need facts, cells bool) (ln line) {
 	l := &fl.host.lists[fl.list]
-	weights := make(map[Region]float64)
-	for _, w := range l.Split {
-		if w.Weight > 0 {
-			weights[w.Region] = float64(w.Weight)
-		}
-	}
+	ln.tail, ln.rest = make([]Region, 0, len(l.Order)), make([]float64, 0, len(l.Order))
 	for _, r := range l.regions() {
 		if !fl.snapshot.has(r, need) {
 			continue
@@ -80,7 +75,7 @@ func (fl *flow) line(need facts, cells bool) (ln line) {
 		if cells {
 			part = fl.host.cell(fl.snapshot, fl.list, r, fl.family).part()
 		}
-		if w := weights[r]; w > 0 {
+		if w := l.weight(r); w > 0 {
 			ln.runners, ln.weights, ln.parts = append(ln.runners, r), append(ln.weights, w), append(ln.parts, part)
 		} else {
 			ln.tail, ln.rest = append(ln.tail, r), append(ln.rest, part)

@@ -154,12 +154,12 @@ func (h *Host) keepUp(s *Snapshot) {
 			out = append(out, Region(r))
 		}
 	}
-	s.held = max(0, len(out)-h.maxDown)
-	if s.held == 0 {
+	s.heldUp = max(0, len(out)-h.maxDown)
+	if s.heldUp == 0 {
 		return
 	}
 	slices.SortStableFunc(out, func(a, b Region) int { return cmp.Compare(h.failedAt(s, b), h.failedAt(s, a)) })
-	for _, r := range out[:s.held] {
+	for _, r := range out[:s.heldUp] {
 		for f := range Family(families) {
 			if s.pools[f][r].failed {
 				s.regions[r] |= usable.of(f)

@@ -52,12 +52,12 @@ func TestMaxDown(t *testing.T) {
 				if st.Usable {
 					got = append(got, name[1:])
 				}
-				if st.Held && (st.Availability != 1 || st.Healthy != 0) {
+				if st.HeldUp && (st.Availability != 1 || st.Healthy != 0) {
 					t.Errorf("%s is held with %+v", name, st)
 				}
 			}
-			if strings.Join(got, " ") != tt.want || s.Held() != tt.held || s.Usable(V4) != len(got) {
-				t.Errorf("usable %v, held %d; want %s, %d", got, s.Held(), tt.want, tt.held)
+			if strings.Join(got, " ") != tt.want || s.HeldUp() != tt.held || s.Usable(V4) != len(got) {
+				t.Errorf("usable %v, held up %d; want %s, %d", got, s.HeldUp(), tt.want, tt.held)
 			}
 		})
 	}
@@ -93,8 +93,8 @@ func TestMaxDownOfFamilies(t *testing.T) {
 					t.Errorf("%v: %s; want %s", Family(f), got, want)
 				}
 			}
-			if s.Held() != tt.held {
-				t.Errorf("held %d; want %d", s.Held(), tt.held)
+			if s.HeldUp() != tt.held {
+				t.Errorf("held up %d; want %d", s.HeldUp(), tt.held)
 			}
 		})
 	}
@@ -106,8 +106,8 @@ func TestMaxDownKeepsMinHealthy(t *testing.T) {
 	cfg.MaxDown, cfg.Pools[0].MinHealthy = 0, 2
 	h := mustHost(t, cfg)
 	for states, want := range map[string]int{"udd": 1, "uod": 1, "ood": 0, "uoo": 0} {
-		if s := h.NewSnapshot(words(states, "u"), nil); s.Held() != want || s.Region(0, V4).Usable != (want == 1) {
-			t.Errorf("%s: held %d; want %d", states, s.Held(), want)
+		if s := h.NewSnapshot(words(states, "u"), nil); s.HeldUp() != want || s.Region(0, V4).Usable != (want == 1) {
+			t.Errorf("%s: held up %d; want %d", states, s.HeldUp(), want)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestTraceOfSpill(t *testing.T) {
 	}
 	cfg.MaxDown = 50
 	tr := traceOf(t, cfg, words("dddd", "dddd", "uuuu", "d"), nthClient(1), V4)
-	if got, want := why(tr), "ra:chosen(held) rb:passed(down) rc:next rd:passed(down)"; got != want {
+	if got, want := why(tr), "ra:chosen(held_up) rb:passed(down) rc:next rd:passed(down)"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

@@ -40,8 +40,8 @@ func compare(t *testing.T, seed uint64, by map[By]int) {
 	levers := randomLevers(rng, cfg)
 	s := h.NewSnapshot(state, levers)
 	m := newModel(cfg, state, levers)
-	if s.Held() != len(m.kept) {
-		t.Fatalf("seed %d: %d regions held; want %d", seed, s.Held(), len(m.kept))
+	if s.HeldUp() != len(m.kept) {
+		t.Fatalf("seed %d: %d regions held up; want %d", seed, s.HeldUp(), len(m.kept))
 	}
 	for range 12 {
 		c := randomClient(rng, cfg)

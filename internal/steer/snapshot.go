@@ -33,7 +33,7 @@ type Snapshot struct {
 	// addresses is the last resort's answer, by Family; nil: none.
 	addresses [families]*Answer
 	states    [][]EndpointState // by Region and endpoint, for the trace
-	held      int               // regions that MaxDown keeps in service
+	heldUp    int               // regions that MaxDown keeps in service
 
 	levers   []Levers           // by Region; nil: none is moved, nor what follows
 	trickles []threshold        // by Region
@@ -140,6 +140,7 @@ func (s *Snapshot) any(l *List, need facts) bool {
 // split, its standbys, the order.
 func (l *List) regions() (list []Region) {
 	var seen regionSet
+	list = make([]Region, 0, len(l.Split)+len(l.Order))
 	add := func(r Region) {
 		if !seen.has(r) {
 			seen.add(r)

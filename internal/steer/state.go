@@ -6,8 +6,8 @@ import "slices"
 type RegionState struct {
 	// Usable: a candidate that a decision can choose.
 	Usable bool
-	// Held: it failed, and only MaxDown keeps it usable.
-	Held bool
+	// HeldUp: it failed, and only MaxDown keeps it usable.
+	HeldUp bool
 	// Availability is the part of the clients that come which it takes for its
 	// health, 0..1; the others spill. It is 0 where the region is not usable.
 	Availability float64
@@ -54,7 +54,7 @@ func (s *Snapshot) Region(r Region, f Family) RegionState {
 		Usable: s.has(r, usable.of(f)), Streak: p.streak,
 		Dial: l.Dial, Ramp: l.Ramp, Share: l.Share, Trickle: l.Trickle, Shared: l.Shared,
 	}
-	st.Failed, st.Held = p.failed, st.Usable && p.failed
+	st.Failed, st.HeldUp = p.failed, st.Usable && p.failed
 	st.Empty = !s.has(r, present.of(f))
 	st.Drained = !st.Empty && !s.has(r, open.of(f))
 	if p.counted > 0 {
@@ -78,8 +78,8 @@ func (s *Snapshot) Admission(list int, r Region) float64 {
 	return s.levers[r].admits(list)
 }
 
-// Held is the number of regions that only MaxDown keeps in service.
-func (s *Snapshot) Held() int { return s.held }
+// HeldUp is the number of regions that only MaxDown keeps in service.
+func (s *Snapshot) HeldUp() int { return s.heldUp }
 
 // Usable is the number of regions that are usable for family f.
 func (s *Snapshot) Usable(f Family) (n int) {

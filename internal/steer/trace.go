@@ -53,7 +53,7 @@ type TraceCandidate struct {
 	// spilled: usable, but not for this client. If that holds for every usable
 	// candidate, the first of them is chosen, by force, and one dialled to 0 last. A
 	// soak is no candidate, and trickled one that gave the client on. Whatever its
-	// status, a candidate is held if it is usable only because MaxDown keeps it in
+	// status, a candidate is held up if it is usable only because MaxDown keeps it in
 	// service, and alone if it is a soak and the list has no other usable candidate.
 	Status string `json:"status"`
 	Why    string `json:"why,omitempty"`

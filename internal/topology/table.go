@@ -48,13 +48,14 @@ type table4 struct {
 }
 
 type table6 struct {
-	index []uint32
+	index index6
 	his   []uint64
 	los   []uint64 // nil when no block is longer than 64 bits
 	cells []cell
 }
 
-// The index has 2^indexBits entries when there are enough blocks to pay for it.
+// There is an index when there are enough blocks to pay for it, that of IPv4 of
+// 2^indexBits entries.
 const (
 	indexBits   = 16
 	indexBlocks = 1024
@@ -67,7 +68,7 @@ func newTable4(blocks []block, cellOf func(block) cell) table4 {
 		t.cells[i] = cellOf(b)
 	}
 	if len(blocks) >= indexBlocks {
-		t.index = buildIndex(len(blocks), func(i int) uint32 { return t.starts[i] >> (32 - indexBits) })
+		t.index = newIndex4(t.starts)
 	}
 	return t
 }
@@ -87,19 +88,19 @@ func newTable6(blocks []block, cellOf func(block) cell) table6 {
 		}
 	}
 	if len(blocks) >= indexBlocks {
-		t.index = buildIndex(len(blocks), func(i int) uint32 { return uint32(t.his[i] >> (64 - indexBits)) })
+		t.index = newIndex6(t.his)
 	}
 	return t
 }
 
-// buildIndex gives for each leading value v the number of blocks that start
+// newIndex4 gives for each leading value v the number of blocks that start
 // below v; entry v+1 ends the range in which an address with that value may
 // have its block, which may also start before the range.
-func buildIndex(n int, lead func(i int) uint32) []uint32 {
+func newIndex4(starts []uint32) []uint32 {
 	index := make([]uint32, 1<<indexBits+1)
 	i := 0
 	for v := range index {
-		for i < n && int(lead(i)) < v {
+		for i < len(starts) && int(starts[i]>>(32-indexBits)) < v {
 			i++
 		}
 		index[v] = uint32(i)
@@ -129,9 +130,8 @@ func (t *table4) lookup(a netip.Addr) cell {
 func (t *table6) lookup(a netip.Addr) cell {
 	k := keyOf(a)
 	lo, hi := 0, len(t.his)
-	if t.index != nil {
-		lead := k.hi >> (64 - indexBits)
-		lo, hi = int(t.index[lead]), int(t.index[lead+1])
+	if t.index.leads != nil {
+		lo, hi = t.index.narrow(k.hi)
 	}
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -157,7 +157,7 @@ func (t *table6) prefix(i int) netip.Prefix {
 }
 
 func (t *table4) bytes() int { return 4*len(t.index) + 8*len(t.starts) }
-func (t *table6) bytes() int { return 4*len(t.index) + 12*len(t.his) + 8*len(t.los) }
+func (t *table6) bytes() int { return t.index.bytes() + 12*len(t.his) + 8*len(t.los) }
 
 // sortBlocks puts blocks into address order.
 func sortBlocks(b []block) {

@@ -138,18 +138,27 @@ func lookup(t4 *table4, t6 *table6, addr netip.Addr) cell {
 // first: those that client subnets are looked up in, or with full those of
 // transport addresses.
 func (t *Topology) Blocks(full bool) func(yield func(netip.Prefix, int) bool) {
+	return t.blocks(full, func(cell) bool { return true })
+}
+
+// Ordinary is Blocks without those in special-purpose and embedding space.
+func (t *Topology) Ordinary(full bool) func(yield func(netip.Prefix, int) bool) {
+	return t.blocks(full, func(c cell) bool { return !c.barrier() })
+}
+
+func (t *Topology) blocks(full bool, wanted func(cell) bool) func(yield func(netip.Prefix, int) bool) {
 	return func(yield func(netip.Prefix, int) bool) {
 		t4, t6 := &t.ecs4, &t.ecs6
 		if full {
 			t4, t6 = &t.full4, &t.full6
 		}
-		for i := range t4.starts {
-			if !yield(t4.prefix(i), t4.cells[i].match().List) {
+		for i, c := range t4.cells {
+			if wanted(c) && !yield(t4.prefix(i), c.match().List) {
 				return
 			}
 		}
-		for i := range t6.his {
-			if !yield(t6.prefix(i), t6.cells[i].match().List) {
+		for i, c := range t6.cells {
+			if wanted(c) && !yield(t6.prefix(i), c.match().List) {
 				return
 			}
 		}

@@ -71,3 +71,36 @@ func TestRandomScenarios(t *testing.T) {
 		t.Error("the watermark law never oscillates")
 	}
 }
+
+// Loads that are read every second or so arrive when they are many periods old, and
+// show every step that resolvers make: both are as they should be.
+func TestLoadsThatComeOften(t *testing.T) {
+	for _, seed := range []uint64{3, 28} {
+		for _, ttl := range []int{30, 300} {
+			for _, period := range []int{1, 5} {
+				for _, delay := range []int{0, 10, 30} {
+					sc := random(seed)
+					sc.Name = fmt.Sprintf("random %d, TTL %d s, loads every %d s, %d s late", seed, ttl, period, delay)
+					sc.TTL, sc.Step, sc.Period, sc.Delay, sc.Hidden = ttl, period, period, delay, 0
+					res := sc.Run(Ours)
+					if l := res.Longest(1.01, Shock, sc.Length); l > 180+ttl {
+						t.Errorf("%s: above 101 %% for %d s", sc.Name, l)
+					}
+					if n := res.Above(1, 2400, sc.Length); n > 30 {
+						t.Errorf("%s: above 100 %% for %d s after settling", sc.Name, n)
+					}
+					if a := res.Amplitude(3300, sc.Length); a >= 0.05 {
+						t.Errorf("%s: amplitude %.3f", sc.Name, a)
+					}
+					for at, out := range res.Steps {
+						for r, o := range out.Sinks {
+							if o.Damped {
+								t.Fatalf("%s: region %d is damped at %d s", sc.Name, r, at)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}

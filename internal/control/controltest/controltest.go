@@ -16,8 +16,8 @@ import (
 
 // Backend pretends to be a plugin with the regions eu, us and ap, which get 30, 50
 // and 20 % of blocks and demand, and one host, api.example.com., with an endpoint
-// in each. Its Corefile dials us to 50 % and drains ap. What a drained region had
-// goes to the first that isn't; dials move nothing. Guards: last_region, and
+// in each. IPv6 clients move half as much. Its Corefile dials us to 50 % and drains ap. What a drained region had
+// goes to the first that isn't; dials move nothing. Guards: usable, and
 // max_move 50 %.
 type Backend struct {
 	mu       sync.Mutex
@@ -25,6 +25,7 @@ type Backend struct {
 	current  *control.Overrides
 	returned []string
 	fails    func(method string) error
+	upset    *control.Report // what the next Publish foretells; nil: what WhatIf did
 	// Now is the clock; nil: the real one.
 	Now func() time.Time
 }
@@ -166,10 +167,14 @@ func (b *Backend) WhatIf(_ context.Context, next *control.Overrides) (control.Re
 		}
 	}
 	moved := r.MovedBlocks
-	r.MovedDemand = &moved
+	r.MovedDemand, r.Kind = &moved, "IPv4 clients asking for A"
+	r.Kinds = []control.KindReport{{Kind: r.Kind, Blocks: 80, MovedBlocks: moved}, {Kind: "IPv6 clients asking for A", Blocks: 20, MovedBlocks: moved / 2}}
+	if moved > 0 {
+		r.Hosts = []control.HostReport{{Host: "api.example.com.", MovedBlocks: moved, MovedDemand: &moved}}
+	}
 	if is[""] > was[""] {
 		r.Stranded = []control.Stranded{{Host: "api.example.com.", List: []string{"eu", "us", "ap"}, Blocks: is[""], Why: "all are drained"}}
-		r.Refusals = append(r.Refusals, control.Refusal{Guard: "last_region", Reason: "api.example.com has no region left for eu us ap"})
+		r.Refusals = append(r.Refusals, control.Refusal{Guard: "usable", Reason: "api.example.com has no region left for eu us ap"})
 	}
 	if r.MovedBlocks > 50 {
 		r.Refusals = append(r.Refusals, control.Refusal{Guard: "max_move", Reason: fmt.Sprintf("%.1f %% of blocks would move, at most 50 %% may", r.MovedBlocks)})
@@ -178,17 +183,31 @@ func (b *Backend) WhatIf(_ context.Context, next *control.Overrides) (control.Re
 }
 
 // Publish keeps the set.
-func (b *Backend) Publish(_ context.Context, next *control.Overrides, digest string) error {
+func (b *Backend) Publish(_ context.Context, p control.Publication) error {
 	if err := b.fail("Publish"); err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if digest != "" && digest != b.digest {
+	if p.Digest != "" && p.Digest != b.digest {
 		return control.ErrStale
 	}
-	b.current = next
+	upset := b.upset
+	b.upset = nil
+	if upset != nil && p.Accept != nil {
+		if err := p.Accept(*upset); err != nil {
+			return err
+		}
+	}
+	b.current = p.Next
 	return nil
+}
+
+// Upset has the next Publish find that what was foretold is no longer so, but this.
+func (b *Backend) Upset(is control.Report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.upset = &is
 }
 
 // Status tells of the regions and the host.
@@ -232,6 +251,9 @@ func (b *Backend) Explain(_ context.Context, q control.Question) (control.Explai
 	if q.Host != "api.example.com." {
 		return control.Explained{}, &control.Invalid{Field: "host", Text: fmt.Sprintf("no host %q", q.Host), Missing: true}
 	}
+	if q.View != "" && q.View != "inside" {
+		return control.Explained{}, &control.Invalid{Field: "view", Text: fmt.Sprintf("no view %q", q.View), Missing: true}
+	}
 	transport := q.Resolver
 	if !transport.IsValid() {
 		transport = q.Client.Addr()
@@ -241,7 +263,7 @@ func (b *Backend) Explain(_ context.Context, q control.Question) (control.Explai
 		"facts": map[string]any{"address": q.Client.Addr()}, "list": map[string]any{"by": "written", "order": []string{"eu", "us", "ap"}},
 		"decisions": []any{map[string]any{"host": q.Host, "family": "v4", "outcome": "answer", "region": "eu", "answer": []string{"192.0.2.1"}, "ttl": 30, "scope": 16, "scope_why": "block"}}}
 	data, err := json.Marshal(why)
-	return control.Explained{Name: q.Host, TransportAssumed: !q.Resolver.IsValid(), Blocks: []control.ExplainedBlock{{At: "Corefile:3", Zone: "example.com.", Explanation: data}}}, err
+	return control.Explained{Name: q.Host, TransportAssumed: !q.Resolver.IsValid(), Blocks: []control.ExplainedBlock{{At: "Corefile:3", Zone: "example.com.", View: q.View, Explanation: data}}}, err
 }
 
 // Return remembers.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"log"
 	"os"
 	"path/filepath"
@@ -18,7 +19,11 @@ func main() {
 		log.Fatal("usage: plots DIR")
 	}
 	for _, f := range sim.Figures() {
-		if err := os.WriteFile(filepath.Join(os.Args[1], f.File+".svg"), f.SVG(), 0o644); err != nil {
+		var picture bytes.Buffer
+		if err := f.WriteSVG(&picture); err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(os.Args[1], f.File+".svg"), picture.Bytes(), 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}

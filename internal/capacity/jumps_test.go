@@ -1,0 +1,140 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestJumps(t *testing.T) {
+	const period = 15 * time.Second
+	for name, c := range map[string]struct {
+		mark  func(n int) (use, way float64) // n periods from the start
+		jumps int
+		size  float64
+	}{
+		"noise": {func(n int) (float64, float64) { return 0.8 + 0.08*float64(n%2), 50 }, 0, 0},
+		// What resolvers do together takes long.
+		"a slow cycle": {func(n int) (float64, float64) { return 0.8 + 0.4*math.Abs(float64(n%40-20))/20, 50 }, 0, 0},
+		"a cycle that admissions explain": {func(n int) (float64, float64) {
+			x := float64(n / 20 % 2)
+			return 0.7 + 0.4*x, 35 + 20*x
+		}, 0, 0},
+		"one that they don't": {func(n int) (float64, float64) {
+			x := float64(n / 20 % 2)
+			return 0.5 + 0.6*x, 35 + 5*x
+		}, 4, 0.6},
+		// A reading is the mean of a period.
+		"seen over two readings": {func(n int) (float64, float64) {
+			x := float64(n / 20 % 2)
+			if n%20 == 0 && n > 0 {
+				x = 0.4
+			}
+			return 0.5 + 0.6*x, 35
+		}, 4, 0.6},
+	} {
+		var j Jumps
+		for n := range 100 {
+			use, way := c.mark(n)
+			j = j.watch(Mark{t0.Add(time.Duration(n) * period), use, way}, period, time.Hour)
+		}
+		if len(j.Seen) != c.jumps || math.Abs(j.largest(0)-c.size) > 1e-9 {
+			t.Errorf("%s: %+v; want %d jumps of %v", name, j.Seen, c.jumps, c.size)
+		}
+		if j.largest(1.2) != 0 {
+			t.Errorf("%s: none went beyond 1.2, but %v", name, j.Seen)
+		}
+		j = j.watch(Mark{t0.Add(2 * time.Hour), 0.8, 50}, period, time.Hour)
+		if len(j.Seen) > 0 {
+			t.Errorf("%s: still there long after", name)
+		}
+	}
+}
+
+// lumpy is a plant of two sinks where a part of A's demand is one resolver that goes to A only
+// if that takes more than edge of it.
+type lumpy struct {
+	in         *Input
+	s          *State
+	out        *Output
+	n          int
+	edge, lump float64
+	rest, b    float64 // demands of A's others and of B
+}
+
+func (p *lumpy) run(minutes int) {
+	for range 4 * minutes {
+		p.n++
+		p.in.Now = t0.Add(time.Duration(p.n) * 15 * time.Second)
+		p.s, p.out = Step(p.s, p.in)
+		a := flowsOf(p.in, p.out, 0)[0]
+		there := 0.0
+		if a > p.edge {
+			there = p.lump
+		}
+		noise := 1 + 0.001*float64(p.n%3-1)
+		p.in.Sinks[0].Signal.Value = noise * (p.rest*a + there)
+		p.in.Sinks[1].Signal.Value = noise * (p.b + p.rest*(1-a) + p.lump - there)
+	}
+}
+
+func newLumpy() *lumpy {
+	p := &lumpy{in: input([]float64{45, 100}, []float64{30, 20}), edge: 0.85, rest: 30, b: 20}
+	p.in.TTL = time.Second
+	p.in.Groups[1].Sinks = []int{1} // B's stay where they are
+	p.run(5)
+	p.lump = 30
+	p.run(60)
+	return p
+}
+
+func TestWhatJumpsIsDamped(t *testing.T) {
+	p := newLumpy()
+	if o := p.out.Sinks[0]; !o.Damped || o.Lump < 29 || o.Lump > 40 || p.out.Sinks[1].Damped {
+		t.Fatalf("%+v; want A damped, with a lump of about 30", o)
+	}
+	for range 6 * 60 {
+		if p.run(1); p.in.Sinks[0].Signal.Value > 45 || !p.out.Sinks[0].Damped {
+			t.Fatalf("minute %d: load %v, %+v", p.n/4, p.in.Sinks[0].Signal.Value, p.out.Sinks[0])
+		}
+	}
+}
+
+func TestDampingEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*lumpy)
+		minutes int
+		forgets bool // so that it takes three jumps again
+	}{
+		"there is room":      {func(p *lumpy) { p.in.Sinks[0].Capacity = 70 }, 5, false},
+		"the lump is gone":   {func(p *lumpy) { p.lump = 0 }, 5, false},
+		"most of it is gone": {func(p *lumpy) { p.lump = 7 }, 5, false},
+		"an operator acts":   {func(p *lumpy) { p.s, p.lump, p.b = p.s.Release(), 0, p.b+p.lump }, 1, true},
+		"A goes down": {func(p *lumpy) {
+			p.in.Sinks[0].Health = 0
+			p.run(1)
+			p.in.Sinks[0].Health, p.lump, p.b = 1, 0, p.b+p.lump
+		}, 5, true},
+	} {
+		p := newLumpy()
+		c.change(p)
+		if p.run(c.minutes); p.out.Sinks[0].Damped {
+			t.Errorf("%s: still damped: %+v", name, p.s.Sinks[0].Damping)
+		}
+		if forgot := p.s.Sinks[0].Damping == (Damping{}); forgot != c.forgets {
+			t.Errorf("%s: %+v; want it forgotten: %v", name, p.s.Sinks[0].Damping, c.forgets)
+		}
+		if p.run(20); flowsOf(p.in, p.out, 0)[0] < 0.99 {
+			t.Errorf("%s: A takes %v of its own", name, flowsOf(p.in, p.out, 0)[0])
+		}
+	}
+	// Where nothing shows that the lump is gone, it is tried in the end.
+	p := newLumpy()
+	p.lump, p.b = 0, p.b+p.lump
+	if p.run(int((MaxDamp - 2*time.Hour).Minutes())); !p.out.Sinks[0].Damped {
+		t.Error("it ended without a reason")
+	}
+	if p.run(2 * 60); p.out.Sinks[0].Damped {
+		t.Error("it never ends")
+	}
+}

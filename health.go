@@ -150,7 +150,7 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 	if g.steering != nil {
 		g.schedule(now)
 		if g.lawful() {
-			g.steering.law.next = now // who can take what has changed
+			g.steering.hurry(now)
 		}
 	}
 	for i := range touched {

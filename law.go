@@ -17,6 +17,7 @@ type law struct {
 	sinks   sinks            // of the last step
 	views   []view           // of the last step
 	next    time.Time
+	stepped time.Time // when the last step was
 	signals signals
 	memory  lawMemory
 	said    saidOfLoad
@@ -27,6 +28,8 @@ type law struct {
 const (
 	lawEvery    = 15 * time.Second
 	lawEveryMin = time.Second
+	// lawRest is how soon after a step one is made because availability changed.
+	lawRest = 200 * time.Millisecond
 )
 
 // due tells whether a step is due, and when it is, sets the time of the next.
@@ -117,6 +120,7 @@ func (s *steering) settled(now time.Time) []view {
 // keep takes what a step comes to into service, from the next snapshots on.
 func (s *steering) keep(h *hearing, v verdicts) {
 	s.law.state, s.law.out, s.law.sinks, s.law.views = v.state, v.out, v.sinks, h.views
+	s.law.stepped = h.in.Now
 	s.law.tell(h.in.Now)
 	for i, w := range h.views {
 		w.g.admitted, w.g.loads = admissions{}, nil

@@ -289,3 +289,42 @@ func TestLawKnowsHostsApart(t *testing.T) {
 		}
 	})
 }
+
+// TestLawStepsAtOnce holds that the law doesn't wait for its period when availability changes,
+// nor for the next beat, and that many changes don't make as many steps.
+func TestLawStepsAtOnce(t *testing.T) {
+	p := newPlant(t, 60)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		r := w.registry()
+		block := strings.Replace(p.block("check web"), "gslb {", "gslb {\n\tcheck web {\n\t\ttcp :1\n\t\tinterval 10s\n\t\tfall 1\n\t}", 1)
+		gen, g := r.mustStart(t, block)
+		defer r.stop(gen)
+		p.run(t, g, time.Minute)
+		w.set("192.0.2.1 fail")
+		for told(t, g, "api A", "") == "192.0.2.1 ttl 30" {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		steps := func() time.Time {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.steering.law.stepped
+		}
+		if late := time.Since(steps()); late > 5*time.Millisecond {
+			t.Errorf("no step of the law in the %s before the region was left", late)
+		}
+		at := steps()
+		r.mu.Lock()
+		r.steering.hurry(time.Now())
+		r.mu.Unlock()
+		synctest.Wait()
+		if steps() != at {
+			t.Error("a step right after a step")
+		}
+		later(beat)
+		if steps() == at {
+			t.Error("no step with the next beat")
+		}
+	})
+}

@@ -19,7 +19,8 @@ type steering struct {
 	rough     map[rampKey]bool      // shares that resolvers are too few or too unequal for
 	law       law
 	targets   targets
-	confirmed time.Time // when copies of data files were last dated
+	confirmed time.Time     // when copies of data files were last dated
+	hurried   chan struct{} // the law is not to wait for the next beat
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
 }
@@ -38,7 +39,7 @@ const beat = time.Second
 
 // newSteering starts one.
 func newSteering(r *registry) *steering {
-	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now()}
+	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now(), hurried: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.done.Go(func() { s.run(ctx) })
@@ -61,19 +62,40 @@ func (s *steering) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			stepped := s.stepAside(now)
-			s.registry.mu.Lock()
-			s.turn(now, stepped)
-			save, keep, confirm := s.targetsToSave(now), s.registry.toKeep(now), s.toConfirm(now)
-			saveLaw := s.law.memory.pending(&s.law, now)
-			s.registry.mu.Unlock()
-			save()
-			keep()
-			confirm()
-			if saveLaw != nil {
-				saveLaw()
-			}
+			s.round(now)
+		case <-s.hurried:
+			s.round(time.Now())
 		}
+	}
+}
+
+// round makes a step of the law, does what is due, and saves what is to be saved.
+func (s *steering) round(now time.Time) {
+	stepped := s.stepAside(now)
+	s.registry.mu.Lock()
+	s.turn(now, stepped)
+	save, keep, confirm := s.targetsToSave(now), s.registry.toKeep(now), s.toConfirm(now)
+	saveLaw := s.law.memory.pending(&s.law, now)
+	s.registry.mu.Unlock()
+	save()
+	keep()
+	confirm()
+	if saveLaw != nil {
+		saveLaw()
+	}
+}
+
+// hurry has the law step at once, as who can take what has changed; the registry's lock is
+// held. Right after a step that waits for the next beat: many verdicts that change one after
+// the other must not make as many steps.
+func (s *steering) hurry(now time.Time) {
+	s.law.next = now
+	if now.Sub(s.law.stepped) < lawRest {
+		return
+	}
+	select {
+	case s.hurried <- struct{}{}:
+	default:
 	}
 }
 
@@ -89,8 +111,13 @@ func (s *steering) turn(now time.Time, stepped bool) {
 			g.recompile(now)
 		case !g.targetsLate.IsZero() && !now.Before(g.targetsLate):
 			g.resolveAgain(now)
-		case stepped && g.lawful(), !g.due.IsZero() && !now.Before(g.due):
+		case stepped && g.lawful():
 			g.refresh(now)
+		case !g.due.IsZero() && !now.Before(g.due):
+			g.refresh(now)
+			if g.lawful() {
+				s.hurry(now)
+			}
 		}
 	}
 }

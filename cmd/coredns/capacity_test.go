@@ -152,8 +152,8 @@ const crowdCorefile = `example.com:53 {
     gslb {
         check web {
             http :PORT /healthz
-            interval 1s
-            timeout 500ms
+            interval 2s
+            timeout 2s
             fall 1
             rise 1
         }

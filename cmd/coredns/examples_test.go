@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -218,15 +219,11 @@ func TestReadmeCorefiles(t *testing.T) {
 		if page == "README.md" && len(blocks) == 0 {
 			t.Errorf("%s has no Corefile", page)
 		}
-		for _, block := range blocks {
-			corefile := string(block[1])
-			s, err := start("Corefile", unbound(corefile))
-			if err != nil {
-				t.Errorf("%s: %v in\n%s", page, err, corefile)
-				continue
-			}
-			s.exchange(t, "example.org SOA")
-			s.stop()
+		for i, block := range blocks {
+			t.Run(fmt.Sprint(page, " ", i+1), func(t *testing.T) {
+				s := serve(t, unbound(string(block[1])))
+				s.exchange(t, "example.org SOA")
+			})
 		}
 	}
 }

@@ -31,7 +31,7 @@ func commandFlags(t *testing.T) map[string][]string {
 	return flags
 }
 
-// pages are README.md and docs, by name.
+// docPages are README.md and docs, by name.
 func docPages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("../../docs/*.md")

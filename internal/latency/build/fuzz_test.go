@@ -110,6 +110,7 @@ func FuzzJSON(f *testing.F) {
 // FuzzTime compares times with those of the time package.
 func FuzzTime(f *testing.F) {
 	f.Add("2026-11-02T10:11:12Z")
+	f.Add("2026-11-02t10:11:12Z")
 	f.Add("2024-02-29T23:59:59.999+05:30")
 	f.Add("1793577600.25")
 	f.Add("2026-11-02")

@@ -312,7 +312,7 @@ func parseTime(b []byte) (unix int64, ok bool) {
 		t, err := time.Parse(time.DateOnly, string(b))
 		return t.Unix(), err == nil
 	}
-	if len(b) == 20 && b[19] == 'Z' && (b[10] == 'T' || b[10] == 't') && b[4] == '-' && b[7] == '-' && b[13] == ':' && b[16] == ':' {
+	if len(b) == 20 && b[19] == 'Z' && b[10] == 'T' && b[4] == '-' && b[7] == '-' && b[13] == ':' && b[16] == ':' {
 		y, ok1 := atoi(b[:4])
 		mo, ok2 := atoi(b[5:7])
 		d, ok3 := atoi(b[8:10])

@@ -167,7 +167,7 @@ func TestFailedReloadReleases(t *testing.T) {
 				expect(t, "afterwards", g, oneWay)
 				r.stop(live)
 			})
-			goleak.VerifyNone(t, ignore)
+			nothingLeft(t, ignore)
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestFailedStartReleases(t *testing.T) {
 		w := newWorld()
 		r, live, _ := outage(t, w, pair(""))
 		defer r.stop(live)
-		text := strings.Replace(pair("check impossible {\nicmp\n}\nhost www.example.com {\ncheck impossible\npool a 192.0.2.5\n}"), "host api", "host other", 1)
+		text := strings.Replace(pair("check impossible {\ntcp :1\n}\nhost www.example.com {\ncheck impossible\npool a 192.0.2.5\n}"), "host api", "host other", 1)
 		gen, _, err := r.startTexts(t, text)
 		if err == nil || err.Error() != "Corefile:18: check impossible: not on this machine" {
 			t.Errorf("error %v", err)

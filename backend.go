@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/guard"
+	"github.com/seed-945f90c5/gslb/internal/probe"
 )
 
 // backend is what the control API has of the running plugin: the latest generation,
@@ -102,12 +104,30 @@ func regionName(name string) string {
 	return name
 }
 
+// Returnable implements control.Backend.
+func (b backend) Returnable(_ context.Context, endpoint netip.Addr, check string) error {
+	b.r.mu.Lock()
+	defer b.r.mu.Unlock()
+	_, err := b.r.waiting(endpoint, check)
+	return err
+}
+
 // Return implements control.Backend.
 func (b backend) Return(_ context.Context, endpoint netip.Addr, check string) error {
 	b.r.mu.Lock()
 	defer b.r.mu.Unlock()
-	found, waiting := false, false
-	for _, g := range b.r.latest() {
+	list, err := b.r.waiting(endpoint, check)
+	for _, p := range list {
+		p.Return()
+	}
+	return err
+}
+
+// waiting are the probes of an endpoint that wait to be returned for a check, each once: on
+// others a return would count in advance. The error is an *Invalid where there are none.
+func (r *registry) waiting(endpoint netip.Addr, check string) (list []*probe.Probe, err error) {
+	found := false
+	for _, g := range r.latest() {
 		for _, h := range g.live.Load().plan.Hosts {
 			for i := range h.Config.Pools {
 				for k := range h.Config.Pools[i].Endpoints {
@@ -118,9 +138,8 @@ func (b backend) Return(_ context.Context, endpoint netip.Addr, check string) er
 					for _, p := range g.health.endpoints[e] {
 						if p.Check().Name == check {
 							found = true
-							if p.State().Waiting { // on others it would count in advance
-								waiting = true
-								p.Return()
+							if p.State().Waiting && !slices.Contains(list, p) {
+								list = append(list, p)
 							}
 						}
 					}
@@ -130,10 +149,10 @@ func (b backend) Return(_ context.Context, endpoint netip.Addr, check string) er
 	}
 	switch {
 	case !found:
-		return &control.Invalid{Field: "endpoint", Text: fmt.Sprintf("check %s has no probe of endpoint %s", check, endpoint), Missing: true}
-	case !waiting:
-		return &control.Invalid{Field: "check", Text: fmt.Sprintf("check %s of endpoint %s waits for nobody", check, endpoint),
+		return nil, &control.Invalid{Field: "endpoint", Text: fmt.Sprintf("check %s has no probe of endpoint %s", check, endpoint), Missing: true}
+	case len(list) == 0:
+		return nil, &control.Invalid{Field: "check", Text: fmt.Sprintf("check %s of endpoint %s waits for nobody", check, endpoint),
 			Hint: "only a check with `return manual` whose probes are good again waits to be returned"}
 	}
-	return nil
+	return list, nil
 }

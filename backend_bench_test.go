@@ -36,7 +36,7 @@ func BenchmarkWhatIf(b *testing.B) {
 		}
 		drained := drainOf(b, "r0")
 		h, v := copied().step(nil)
-		desk.serve(nil, h, v, time.Now())
+		desk.serve(&control.Publication{}, h, v, time.Now())
 		name := fmt.Sprintf("hosts=%d/lists=%d/regions=%d", size[0], len(live.plan.Hosts[0].Need.Topology.Lists), size[2])
 		b.Run(name+"/copy", func(b *testing.B) {
 			for b.Loop() {
@@ -58,7 +58,7 @@ func BenchmarkWhatIf(b *testing.B) {
 		b.Run(name+"/serve", func(b *testing.B) {
 			h, v := copied().step(drained)
 			for b.Loop() {
-				desk.serve(drained, h, v, time.Now())
+				desk.serve(&control.Publication{Next: drained}, h, v, time.Now())
 			}
 		})
 		r.stop(gen)

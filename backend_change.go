@@ -105,7 +105,7 @@ func (b backend) publish(ctx context.Context, p *control.Publication, judged *ou
 	if aside && !b.holds(o) {
 		return o, nil
 	}
-	b.serve(p.Next, h, v, time.Now())
+	b.serve(p, h, v, time.Now())
 	return nil, nil
 }
 
@@ -127,9 +127,9 @@ func (o *outlook) judge(ctx context.Context, p *control.Publication) error {
 
 // serve puts a set of overrides into service, with what the law comes to with it: it must
 // know at once who takes what. The registry's lock is held.
-func (b backend) serve(next *control.Overrides, h *hearing, v verdicts, now time.Time) {
-	tellOverrides(b.ledger.inService, next)
-	b.ledger.inService = next
+func (b backend) serve(p *control.Publication, h *hearing, v verdicts, now time.Time) {
+	tellOverrides(b.ledger.inService, p)
+	b.ledger.inService = p.Next
 	b.r.steering.keep(h, v)
 	for _, g := range b.r.instances() {
 		g.refresh(now)

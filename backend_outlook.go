@@ -26,13 +26,14 @@ type still struct {
 	verdict func(*config.Endpoint) steer.EndpointState
 	moves   *plan.Moves
 	demand  [][]float64 // by host and list
+	follows bool        // the overrides of the ledger, not those of a load of the Corefile before or after
 }
 
 // outlook makes the copy of these views; the registry's lock is held.
 func (b backend) outlook(views []view, now time.Time) *outlook {
 	o := &outlook{inService: b.ledger.inService, heard: b.r.steering.law.hear(views, now)}
 	for _, v := range o.heard.views {
-		o.blocks = append(o.blocks, still{v.g.stillVerdict(), v.g.stillMoves(now), v.demand.byList()})
+		o.blocks = append(o.blocks, still{v.g.stillVerdict(), v.g.stillMoves(now), v.demand.byList(), v.g.ledger == b.ledger})
 	}
 	return o
 }
@@ -123,7 +124,9 @@ func (o *outlook) snapshots(next *control.Overrides, admitted []admissions) [][]
 	all := make([][]*steer.Snapshot, len(o.blocks))
 	for i, b := range o.blocks {
 		m := *b.moves
-		m.Overrides = next
+		if b.follows {
+			m.Overrides = next
+		}
 		if admitted != nil {
 			admitted[i].move(&m)
 		}
@@ -132,11 +135,17 @@ func (o *outlook) snapshots(next *control.Overrides, admitted []admissions) [][]
 	return all
 }
 
-// step is what the law comes to with a set of overrides in service. What it saw before an
+// after is what the law hears with other snapshots in service, by view. What it saw before an
 // operator did something says nothing of what comes, see [capacity.State.Release].
-func (o *outlook) step(next *control.Overrides) (*hearing, verdicts) {
-	h := o.heard.again(o.snapshots(next, nil))
+func (o *outlook) after(snapshots [][]*steer.Snapshot) *hearing {
+	h := o.heard.again(snapshots)
 	h.state = h.state.Release()
+	return h
+}
+
+// step is what the law comes to with a set of overrides in service.
+func (o *outlook) step(next *control.Overrides) (*hearing, verdicts) {
+	h := o.after(o.snapshots(next, nil))
 	return h, h.judge()
 }
 
@@ -149,7 +158,7 @@ func (o *outlook) foretell(ctx context.Context, next *control.Overrides) (contro
 	after := o.snapshots(next, nil)
 	for _, work := range []func(){
 		func() { was = o.heard.settle() },
-		func() { is = o.heard.again(after).settle() },
+		func() { is = o.after(after).settle() },
 		func() {
 			if is.out != nil {
 				after = o.snapshots(next, is.admitted)

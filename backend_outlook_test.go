@@ -338,3 +338,22 @@ func TestOutlookAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestLawHearsOfTheClock has the clock move a lever in the same beat as the law makes a step:
+// it hears of that with the next beat, not after a period.
+func TestLawHearsOfTheClock(t *testing.T) {
+	desked(t, func(t *testing.T, _ *world, c *clerk, g *GSLB, _ *control.Overrides) {
+		law := &c.registry.steering.law
+		c.registry.mu.Lock()
+		at := g.due
+		law.next = at
+		c.registry.mu.Unlock()
+		time.Sleep(time.Until(at) + 2*beat + beat/2)
+		synctest.Wait()
+		c.registry.mu.Lock()
+		defer c.registry.mu.Unlock()
+		if got := law.sinks.list[law.sinks.index[sinkKey{region: "c"}]].Dial; got != 0.5 {
+			t.Errorf("two beats after the clock has dialled c to 50 %%, the law has it at %v", got)
+		}
+	})
+}

@@ -260,18 +260,15 @@ func (l *law) region(region *config.Region, levers plan.Settings, now time.Time)
 		whole = 1
 	}
 	s.Capacity = &whole
-	key := sinkKey{region: region.Name}
-	if signal := l.signals.read(key, c.Score, now); signal.Valid {
-		age := signal.Age.Seconds()
-		s.Load, s.LoadAge = &signal.Value, &age
-	}
-	i, ok := l.sinks.index[key]
+	i, ok := l.sinks.index[sinkKey{region: region.Name}]
 	if l.out == nil || !ok {
 		return s
 	}
 	o := &l.out.Sinks[i]
-	use := 100 * o.Utilisation
-	s.Utilisation, s.Demand = &use, &o.Demand
+	if load, old, ok := l.lastLoad(i, now); ok && region.Levers.Load != nil {
+		age, use := old.Seconds(), 100*o.Utilisation
+		s.Load, s.LoadAge, s.Utilisation, s.Demand = &load, &age, &use, &o.Demand
+	}
 	if o.Demand > 0 {
 		admission := 100 * min(1, o.Expected/o.Demand)
 		s.Admission = &admission
@@ -290,6 +287,9 @@ func (g *GSLB) hostStatus(live *state, index int, h *plan.Host, m *plan.Moves, s
 		r := steer.Region(slices.IndexFunc(g.block.Regions, func(r config.Region) bool { return r.Name == pool.Region }))
 		st := live.snapshots[index].Region(r, f)
 		one := control.HostRegion{Name: pool.Region, Usable: st.Usable, Availability: 100 * st.Availability, Why: st.Why()}
+		if len(pool.Endpoints) == 0 && len(pool.Targets) > 0 {
+			one.Why = "its target has no address, or none that is known"
+		}
 		if wanted != nil {
 			w, sv := 100*wanted[r], 100*served[r]
 			one.Wanted, one.Served = &w, &sv

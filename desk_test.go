@@ -125,7 +125,7 @@ func TestDeskRefused(t *testing.T) {
 			t.Errorf("%s: something is left", more)
 		}
 		r.stop(gen)
-		goleak.VerifyNone(t, ignore)
+		nothingLeft(t, ignore)
 	}
 	r := new(registry)
 	if _, _, err := r.startTexts(t, o.block(onSocket), "\n\n"+o.block("control unix:DIR/other token DIR/tokens")); err == nil || !strings.HasPrefix(err.Error(), "Corefile:4: control is written with another meaning at Corefile:3") {
@@ -204,7 +204,7 @@ func TestDeskReloads(t *testing.T) {
 	if left, _ := filepath.Glob(o.path("[st]")); len(left) > 0 {
 		t.Errorf("at the end, there are %v", left)
 	}
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // A generation whose end nobody told of gives its place to one that comes later.
@@ -221,7 +221,7 @@ func TestDeskOfForgottenGeneration(t *testing.T) {
 	expect(t, "in the third", g, inA)
 	r.onlyLive(func(gen *generation) bool { return gen == third })
 	r.stop(third)
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // A reload that fails leaves the API, its tokens and what it has set as they were.
@@ -232,7 +232,7 @@ func TestDeskOfFailedReload(t *testing.T) {
 	live, g := r.mustStart(t, o.block(onSocket))
 	o.drain(t, "s", "on")
 	o.tokens(t, "others", "bob bob-0123456789abcdef0")
-	broken := strings.Replace(o.block("check impossible {\nicmp\n}"), "pool a", "check impossible\npool a", 1)
+	broken := strings.Replace(o.block("check impossible {\ntcp :1\n}"), "pool a", "check impossible\npool a", 1)
 	for _, first := range []string{
 		o.block(onSocket), o.block(""), o.block("state DIR/state\ncontrol unix:DIR/s token DIR/others"),
 		o.block("state DIR/other\ncontrol unix:DIR/t token DIR/tokens"), o.block("state DIR/state\ncontrol unix:DIR/s token DIR/none"),
@@ -257,7 +257,7 @@ func TestDeskOfFailedReload(t *testing.T) {
 		r.stop(failed)
 	}
 	r.stop(live)
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // Twenty reloads, under requests, leave nothing behind and answer all of them.
@@ -289,7 +289,7 @@ func TestDeskManyReloads(t *testing.T) {
 	close(stop)
 	done.Wait()
 	r.stop(gen)
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // The TLS of an address in use stays as it is: that is said, and the server goes on.

@@ -272,6 +272,9 @@ func (g *GSLB) take(p *plan.Plan, judged *state, now time.Time) {
 	}
 	if g.steering != nil {
 		g.schedule(now)
+		if g.lawful() {
+			g.steering.hurry(now)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/pkg/dnstest"
@@ -14,9 +15,19 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/config"
 
 	"github.com/miekg/dns"
+	"go.uber.org/goleak"
 )
 
 func init() { clog.Discard() }
+
+// nothingLeft waits until the goroutines that a test started have ended. A busy machine may
+// take longer than goleak waits.
+func nothingLeft(t testing.TB, before goleak.Option) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); goleak.Find(before) != nil && time.Now().Before(end); {
+	}
+	goleak.VerifyNone(t, before)
+}
 
 // tokens cuts a block into words the way the Corefile lexer does for plain
 // words.

@@ -105,6 +105,7 @@ type groupOf struct {
 	regions          []steer.Region
 	open             []float64 // by candidate of the group
 	sheds            bool      // after the last region comes what is shed to a name
+	forced           bool      // nobody takes them but as a last resort
 }
 
 // host adds the groups of a host: one for each list and way through it.
@@ -118,14 +119,14 @@ func (h *hearing) host(view, index int) {
 			o.regions = slices.DeleteFunc(o.regions, func(r steer.Region) bool {
 				return open[r] == 0 && snapshot.Region(r, f).Shared // a soak is no candidate
 			})
-			row := groupOf{view, index, list, o.part, o.regions, nil, false}
+			row := groupOf{view, index, list, o.part, o.regions, nil, false, forced}
 			for _, r := range row.regions {
 				row.open = append(row.open, open[r])
 			}
 			switch {
 			case len(row.regions) == 0:
 			case host.Config.Shed != nil:
-				h.shed(row, forced)
+				h.shed(row)
 			default:
 				h.add(row)
 			}
@@ -165,7 +166,7 @@ func (h *hearing) open(host *plan.Host, s *steer.Snapshot, list int, at []int) (
 func (h *hearing) add(row groupOf) {
 	host := h.views[row.view].plan.Hosts[row.host]
 	at := h.at[row.view][row.host]
-	g := capacity.Group{Weight: h.weights[row.view][row.host][row.list] * row.part, Open: row.open, Cost: host.Need.Costs(row.list, row.regions)}
+	g := capacity.Group{Weight: h.weights[row.view][row.host][row.list] * row.part, Open: row.open, Forced: row.forced, Cost: host.Need.Costs(row.list, row.regions)}
 	for _, r := range row.regions {
 		g.Sinks = append(g.Sinks, at[r])
 	}
@@ -179,20 +180,22 @@ func (h *hearing) add(row groupOf) {
 // shed adds the groups of a host that sheds to a name: a region that is full sends
 // nobody on to the next. So there is one for each region that clients come to by health
 // and levers, which takes them or sheds them.
-func (h *hearing) shed(row groupOf, forced bool) {
+func (h *hearing) shed(row groupOf) {
 	first := slices.IndexFunc(row.open, func(p float64) bool { return p > 0 })
 	if first < 0 {
+		row.open, row.sheds = append(row.open, 0), true
+		h.add(row)
 		return
 	}
 	left := row.part
 	add := func(k int, part, sheds float64) {
 		open := make([]float64, k+2)
 		open[k], open[k+1] = 1, sheds
-		h.add(groupOf{row.view, row.host, row.list, part, row.regions[:k+1], open, true})
+		h.add(groupOf{row.view, row.host, row.list, part, row.regions[:k+1], open, true, row.forced})
 		left -= part
 	}
 	for k, part := range row.open {
-		if part > 0 && left > 0 && !forced {
+		if part > 0 && left > 0 && !row.forced {
 			add(k, left*part, 1)
 		}
 	}

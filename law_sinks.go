@@ -30,7 +30,7 @@ func (k sinkKey) String() string {
 // sinkSum adds up what the pools of a sink are like, by the resolutions of their
 // hosts.
 type sinkSum struct {
-	weight, dial  float64
+	weight, dial  float64 // a drained pool, and a soak, has a dial of 0
 	counted       float64 // weight of those that are not drained
 	health, alive float64 // of those; alive is as if what is full were not
 	pools         int
@@ -76,15 +76,17 @@ func (s *sinks) pools(p *plan.Plan, h *plan.Host, snapshot *steer.Snapshot, weig
 		sum := &s.sums[i]
 		sum.weight += weight
 		sum.pools++
-		sum.dial += weight * st.Dial * st.Ramp
+		dial := st.Dial * st.Ramp
 		if st.Shared {
 			sum.soak++
+			dial = 0
 		}
 		if st.Drained {
 			sum.drained++
 			continue
 		}
 		sum.counted += weight
+		sum.dial += weight * dial
 		if !st.Usable {
 			continue
 		}

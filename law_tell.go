@@ -13,7 +13,8 @@ import (
 type saidOfLoad struct {
 	unread map[sinkKey]bool // their load can't be read
 	damped map[sinkKey]bool
-	over   bool // there is a deficit
+	over   bool      // there is a deficit
+	since  time.Time // since when there is, said or not; zero: there is none
 }
 
 // tell logs what has changed with the last step: loads that can't be read, regions that
@@ -45,13 +46,26 @@ func (l *law) tell(now time.Time) {
 			}
 		}
 	}
-	if over := l.out.Deficit > 0.001*l.out.Demand; over != l.said.over {
-		l.said.over = over
-		if over {
-			log.Errorf("Demand of %.4g is %.4g more than all regions are to take together: they share it equally, above their targets", l.out.Demand, l.out.Deficit)
-		} else {
-			log.Infof("All demand fits again")
-		}
+	l.tellDeficit(now)
+}
+
+// tellDeficit logs that there is a deficit, once it has stood for the loop's delay: while clients move,
+// loads may look like more of them. That it is over is logged at once.
+func (l *law) tellDeficit(now time.Time) {
+	over := l.out.Deficit > 0.001*l.out.Demand
+	switch {
+	case !over:
+		l.said.since = time.Time{}
+	case l.said.since.IsZero():
+		l.said.since = now
+	}
+	switch {
+	case over && !l.said.over && now.Sub(l.said.since) >= l.out.Delay:
+		l.said.over = true
+		log.Errorf("Demand of %.4g is %.4g more than all regions are to take together: those that are usable share it equally, above their targets; whom none can take gets the last resort", l.out.Demand, l.out.Deficit)
+	case !over && l.said.over:
+		l.said.over = false
+		log.Infof("All demand fits again")
 	}
 }
 
@@ -89,6 +103,13 @@ func (l *law) unreadable(i int, now time.Time) error {
 	return nil
 }
 
+// lastLoad is the load of a sink that the law goes by, and its age: the last that can be one.
+// That of a sensor which is stuck is as old as the first of that value. Without any it is not ok.
+func (l *law) lastLoad(i int, now time.Time) (load float64, age time.Duration, ok bool) {
+	m := &l.state.Sinks[i]
+	return m.Load, max(0, now.Sub(m.LoadAt)), !m.LoadAt.IsZero()
+}
+
 // dampedText says that the law damps a region, why, and what ends that.
 func dampedText(key sinkKey, lump float64) string {
 	return fmt.Sprintf("The law of capacity damps %s: its load jumped by %.4g again and again by itself, as one very large resolver makes it, "+
@@ -96,8 +117,8 @@ func dampedText(key sinkKey, lump float64) string {
 }
 
 // tellOverrides logs what operators have changed.
-func tellOverrides(before, after *control.Overrides) {
-	for _, o := range after.All() {
+func tellOverrides(before *control.Overrides, p *control.Publication) {
+	for _, o := range p.Next.All() {
 		if before.Find(o.ID) != nil {
 			continue
 		}
@@ -108,8 +129,8 @@ func tellOverrides(before, after *control.Overrides) {
 		log.Infof("Override %s by %s: %s of %s is %s, was %s, %s: %s", o.ID, o.By, o.Lever, o.Object, o.Value, o.Previous, until, oneLine(o.Why))
 	}
 	for _, o := range before.All() {
-		if after.Find(o.ID) == nil {
-			log.Infof("Override %s (%s of %s is %s) is over", o.ID, o.Lever, o.Object, o.Value)
+		if p.Next.Find(o.ID) == nil {
+			log.Infof("Override %s (%s of %s is %s) is over: %s", o.ID, o.Lever, o.Object, o.Value, oneLine(p.Ended[o.ID]))
 		}
 	}
 }

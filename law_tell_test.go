@@ -39,12 +39,15 @@ func TestLoadsAreToldOf(t *testing.T) {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
+				p.demand = 61 // one that always says the same would be taken for stuck
+				p.run(t, g, 10*time.Second)
 				said("good loads", 0, 0)
 				for range 4 {
 					replace(t, filepath.Join(p.dir, "eu"), []byte(bad+"\n"))
 					time.Sleep(5 * time.Second)
 				}
 				said("bad loads", 1, 1)
+				wantLoad(t, r, 61)
 				p.run(t, g, time.Minute)
 				said("good again", 1, 0)
 				if n := strings.Count(logged.String(), "Load of region eu is read again"); n != 1 {
@@ -52,6 +55,29 @@ func TestLoadsAreToldOf(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// wantLoad holds that status and metrics show the last good load of eu, and its age: it was
+// written anew every 5 s, for the last time 25 s ago.
+func wantLoad(t *testing.T, r *registry, load float64) {
+	t.Helper()
+	s, err := backend{r, new(ledger)}.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if eu := s.Regions[0]; eu.Load == nil || *eu.Load != load || eu.LoadAge == nil || *eu.LoadAge < 20 || *eu.LoadAge > 30 || *eu.Utilisation != load {
+		t.Errorf("status: %s", asJSON(eu))
+	}
+	seen := make(changes)
+	seen.gather(t, r)
+	if got := seen["load  eu"]; len(got) != 1 || !got[load] {
+		t.Errorf("metric load: %v", got)
+	}
+	for age := range seen["load_age_seconds  eu"] {
+		if age < 20 || age > 30 {
+			t.Errorf("metric load_age_seconds: %v", age)
+		}
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/capacity"
 )
 
 // plant is two regions whose loads are what the answers make of the demand at eu.
@@ -325,6 +328,38 @@ func TestLawStepsAtOnce(t *testing.T) {
 		later(beat)
 		if steps() == at {
 			t.Error("no step with the next beat")
+		}
+	})
+}
+
+// TestForetoldUndamped holds what is foretold of a change, which ends damping, against what
+// comes of it.
+func TestForetoldUndamped(t *testing.T) {
+	p := newPlant(t, 120)
+	synctest.Test(t, func(t *testing.T) {
+		c := newWorld().clerk(t, p.dir)
+		gen, g := c.start(t, p.block(""))
+		defer c.stop(gen)
+		p.run(t, g, 10*time.Minute)
+		c.registry.mu.Lock()
+		damped := *c.registry.steering.law.state
+		damped.Sinks = slices.Clone(damped.Sinks)
+		damped.Sinks[0].Damping = capacity.Damping{On: true, Since: time.Now(), Lump: 1}
+		c.registry.steering.law.state = &damped
+		c.registry.mu.Unlock()
+		p.demand = 60
+		p.run(t, g, 15*time.Minute)
+		p.got(t, "damped", g, 0.75, 0.05)
+		away := 100 * (1 - p.part)
+		result, err := c.desk.store.WhatIf(t.Context(), clerkHerself, asked("weight 7 endpoint=192.0.2.2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.must(t, "weight 7 endpoint=192.0.2.2")
+		p.run(t, g, 10*time.Minute)
+		p.got(t, "after a change", g, 1, 0.01)
+		if moved := result.Report.MovedBlocks; math.Abs(moved-away/2) > 3 { // eu's are half of the blocks
+			t.Errorf("it was foretold that %.1f %% of blocks move; %.1f %% have", moved, away/2)
 		}
 	})
 }

@@ -226,6 +226,31 @@ func TestUndrainIsNoRamp(t *testing.T) {
 	})
 }
 
+// TestEndsAreToldOf holds that the log says how an override has ended.
+func TestEndsAreToldOf(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		logged := logTo(t)
+		c := newWorld().clerk(t, dir)
+		gen, _ := c.start(t, "gslb {\nguard max_move 100%\n"+strings.TrimPrefix(leverBlock("", ""), "gslb {\n"))
+		defer c.stop(gen)
+		c.must(t, "dial 40% region=a")
+		c.must(t, "dial 50% region=a")
+		c.must(t, "cancel 2")
+		c.must(t, "trickle 50% region=a for=1h")
+		time.Sleep(2 * time.Hour)
+		for _, want := range []string{
+			"Override 1 (dial of region a is 40%) is over: override 2 is in its place, by alice: test",
+			"Override 2 (dial of region a is 50%) is over: cancelled by alice: test",
+			"Override 3 (trickle of region a is 50%) is over: it has expired",
+		} {
+			if strings.Count(logged.String(), want+"\n") != 1 {
+				t.Errorf("%q is not in\n%s", want, logged)
+			}
+		}
+	})
+}
+
 // Overrides outlive a reload of the Corefile and of data, and a process.
 func TestOverridesLast(t *testing.T) {
 	dir := t.TempDir()
@@ -303,70 +328,4 @@ func TestOverridesLost(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What is in service when a reload comes is what the new generation follows, saved or
-// not yet.
-func TestOverridesPublishedDuringReload(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		c := newWorld().clerk(t, dir)
-		text := "gslb {\nguard max_move 100%\n" + strings.TrimPrefix(leverBlock("", ""), "gslb {\n")
-		first, _ := c.start(t, text)
-		c.must(t, "drain on region=a")
-		drained := c.desk.store.Overrides()
-		c.must(t, "drain off region=a")
-		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), control.Publication{Next: drained}); err != nil { // half of a change
-			t.Fatal(err)
-		}
-		second, g := c.start(t, text)
-		takes(t, "in the new generation", g, 0, 1)
-		c.stop(first)
-		takes(t, "later", g, 0, 1)
-		if err := (backend{c.registry, c.desk.store}).Publish(t.Context(), control.Publication{Digest: "another"}); err != control.ErrStale {
-			t.Errorf("another plan: %v", err)
-		}
-		takes(t, "after what is refused", g, 0, 1)
-		c.stop(second)
-	})
-}
-
-// A share for an area that nothing tells apart is refused, and one that a reload
-// leaves without its area, its region or its endpoint is warned of.
-func TestOverridesWithoutEffect(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		c := newWorld().clerk(t, dir)
-		text := "gslb {\nguard max_move 100%\n" + strings.TrimPrefix(leverBlock("share 5% area marked from 2100-01-01T00:00:00Z", ""), "gslb {\n")
-		text = strings.Replace(text, "area marked prefix", "area plain prefix 30.0.0.0/8\n\tarea marked prefix", 1)
-		first, _ := c.start(t, text)
-		for change, want := range map[string]string{
-			"share 5% region=a area=plain":  "area: the clients of area plain are not told apart in the gslb block at Corefile:1, as no share written there names it",
-			"share 5% region=a area=markt":  "area: there is no area markt",
-			"share 5% region=aa":            "region: there is no region aa",
-			"dial 5% region=a host=x.y":     "host: there is no host x.y.",
-			"force up endpoint=192.0.2.200": "endpoint: no pool has endpoint 192.0.2.200",
-			"drain off region=a":            "value: drain of region a is off already, and nothing is written of it",
-		} {
-			if _, err := c.do(change); err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", change, err, want)
-			}
-		}
-		if n := c.desk.store.Overrides().Len(); n != 0 {
-			t.Fatalf("%d overrides", n)
-		}
-		c.must(t, "share 5% region=a area=marked")
-		c.must(t, "drain on endpoint=192.0.2.3")
-		second, g := c.start(t, strings.NewReplacer("share 5% area marked from 2100-01-01T00:00:00Z", "", "192.0.2.3", "192.0.2.4").Replace(text))
-		c.stop(first)
-		status, err := c.desk.store.Status(t.Context())
-		if err != nil || len(status.Warnings) != 2 ||
-			!strings.HasPrefix(status.Warnings[0], "override 1 (share of region a is 5%, by alice: test) is without effect: area: the clients of area marked are not") ||
-			!strings.HasPrefix(status.Warnings[1], "override 2 (drain of endpoint 192.0.2.3 is on, by alice: test) is without effect: endpoint: no pool has") {
-			t.Errorf("warnings %q, %v", status.Warnings, err)
-		}
-		takes(t, "a share of clients that can't be told", g, 0, 1)
-		c.must(t, "dial 50% region=b") // not refused for what others have left
-		c.stop(second)
-	})
 }

@@ -106,16 +106,15 @@ func (s *steering) turn(now time.Time, stepped bool) {
 	}
 	for _, g := range s.registry.instances() {
 		p := g.live.Load().plan
+		due := !g.due.IsZero() && !now.Before(g.due)
 		switch {
 		case !p.Expires.IsZero() && !now.Before(p.Expires):
 			g.recompile(now)
 		case !g.targetsLate.IsZero() && !now.Before(g.targetsLate):
 			g.resolveAgain(now)
-		case stepped && g.lawful():
+		case due || stepped && g.lawful():
 			g.refresh(now)
-		case !g.due.IsZero() && !now.Before(g.due):
-			g.refresh(now)
-			if g.lawful() {
+			if due && g.lawful() { // a step just made doesn't know of it
 				s.hurry(now)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-945f90c5/gslb/internal/capacity"
 	"github.com/seed-945f90c5/gslb/internal/control"
 	"github.com/seed-945f90c5/gslb/internal/steer"
 
@@ -26,9 +25,9 @@ var (
 	sinkCapacity = sinkDesc("capacity",
 		"What a region can take, in the unit of its load.")
 	sinkLoad = sinkDesc("load",
-		"Last load measured of a region; missing while there is none.")
+		"Last load measured of a region that can be one; missing while there is none.")
 	sinkLoadAge = sinkDesc("load_age_seconds",
-		"Age of the last load measured of a region.")
+		"Age of the last load measured of a region that can be one.")
 	sinkSay = sinkDesc("load_weight_ratio",
 		"The say that a region's load has by its age: 1 is fresh, 0 is absent, which is never taken for no load.")
 	sinkRefused = sinkDesc("load_refused",
@@ -38,7 +37,7 @@ var (
 	sinkUse = sinkDesc("utilisation_ratio",
 		"Load of a region by its capacity.")
 	sinkDemand = sinkDesc("demand",
-		"Estimate of what would come to a region if every region took everything.")
+		"Estimate of what would come to a region if every region took everything; its target where a load was never read.")
 	sinkWanted = sinkDesc("flow_wanted",
 		"What a region is to take.")
 	sinkExpected = sinkDesc("flow_expected",
@@ -52,7 +51,7 @@ var (
 	sinkSilent = sinkDesc("load_silent_endpoints",
 		"Endpoints of a region that are alive and whose load, which their health checks bring, isn't known: they are taken to bear what the others do.")
 	lawDeficit = desc("deficit",
-		"Demand that regions take above their limits, as nobody else can.")
+		"Demand that no region can take: what is above all limits, and that of clients for whom no region is usable.")
 	lawMoved = desc("moved_ratio",
 		"Part of all demand that the last step of the law of capacity moved.")
 	lawLeft = desc("unmoved_ratio",
@@ -99,7 +98,7 @@ var (
 	mapIgnored = desc("map_ignored",
 		"1 while a latency map is left out, as it is older than max_age.", "file")
 	targetAddresses = desc("target_addresses",
-		"Addresses that a target resolves to.", "target", "family")
+		"Addresses that a target resolves to, or resolved to last while they are young enough for one of its pools.", "target", "family")
 	targetFailing = desc("target_failing",
 		"1 while a target can't be resolved and its last good addresses serve, if they are young enough.", "target")
 )
@@ -136,9 +135,10 @@ func (c steeringCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	c.r.steering.law.collect(ch, time.Now())
 	seen := make(map[string]bool)
+	keep := keeps(c.r.latest())
 	for _, g := range c.r.latest() {
 		g.collectShares(ch, seen)
-		g.collectFiles(ch, seen)
+		g.collectFiles(ch, seen, keep)
 	}
 	counts, endless := make(map[control.Lever]float64), make(map[control.Lever]float64)
 	for _, o := range c.r.overrides().All() {
@@ -191,13 +191,10 @@ func (l *law) collect(ch chan<- prometheus.Metric, now time.Time) {
 		tell(sinkRefused, oneIf(l.unreadable(i, now) != nil))
 		all, _ := l.signals.total(key, levers.Capacity.Score, now)
 		tell(sinkSilent, float64(all.Silent))
-		if o.Reading == capacity.Never {
-			continue
-		}
-		tell(sinkUse, o.Utilisation)
-		if signal := l.signals.read(key, levers.Capacity.Score, now); signal.Valid {
-			tell(sinkLoad, signal.Value)
-			tell(sinkLoadAge, signal.Age.Seconds())
+		if load, age, ok := l.lastLoad(i, now); ok {
+			tell(sinkUse, o.Utilisation)
+			tell(sinkLoad, load)
+			tell(sinkLoadAge, age.Seconds())
 		}
 	}
 }
@@ -256,7 +253,7 @@ func (g *GSLB) collectShares(ch chan<- prometheus.Metric, seen map[string]bool) 
 func deviation(w, hhi float64) float64 { return math.Sqrt(max(0, w*(1-w)*hhi)) }
 
 // collectFiles tells of latency maps and targets.
-func (g *GSLB) collectFiles(ch chan<- prometheus.Metric, seen map[string]bool) {
+func (g *GSLB) collectFiles(ch chan<- prometheus.Metric, seen map[string]bool, keep map[string]time.Duration) {
 	for _, m := range g.live.Load().plan.Maps() {
 		if key := "map " + m.Path; !seen[key] {
 			seen[key] = true
@@ -271,9 +268,28 @@ func (g *GSLB) collectFiles(ch chan<- prometheus.Metric, seen map[string]bool) {
 			continue
 		}
 		seen[key] = true
-		s := t.State()
-		value(ch, targetAddresses, float64(len(s.V4.Addrs)), strings.TrimSuffix(name, "."), "v4")
-		value(ch, targetAddresses, float64(len(s.V6.Addrs)), strings.TrimSuffix(name, "."), "v6")
+		s, v4, v6 := t.State(), 0.0, 0.0
+		for _, a := range s.Addresses(time.Now(), keep[name]) {
+			v4, v6 = v4+oneIf(a.Is4()), v6+oneIf(a.Is6())
+		}
+		value(ch, targetAddresses, v4, strings.TrimSuffix(name, "."), "v4")
+		value(ch, targetAddresses, v6, strings.TrimSuffix(name, "."), "v6")
 		value(ch, targetFailing, oneIf(s.V4.Failing || s.V6.Failing), strings.TrimSuffix(name, "."))
 	}
+}
+
+// keeps are how long the last good addresses of targets serve, each in the pool that keeps
+// them longest.
+func keeps(instances []*GSLB) map[string]time.Duration {
+	longest := make(map[string]time.Duration)
+	for _, g := range instances {
+		for i := range g.block.Hosts {
+			for _, pool := range g.block.Hosts[i].Pools {
+				for _, t := range pool.Targets {
+					longest[t.Name] = max(longest[t.Name], pool.Keep)
+				}
+			}
+		}
+	}
+	return longest
 }

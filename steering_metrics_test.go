@@ -159,6 +159,13 @@ func TestSinkLabels(t *testing.T) {
 				t.Errorf("%s is told of %q, want %q", name, got, want)
 			}
 		}
+		s, err := backend{r, new(ledger)}.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if eu := s.Regions[0]; eu.Capacity == nil || eu.Load != nil || eu.Utilisation != nil || eu.Demand != nil {
+			t.Errorf("status of a region without a load: %s", asJSON(eu))
+		}
 	})
 }
 

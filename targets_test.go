@@ -119,9 +119,11 @@ func TestTargetsFailing(t *testing.T) {
 				later(8*time.Minute + 40*time.Second)
 				wants(t, "just kept", g, "api A", "192.0.2.1 ttl 30")
 				wantLog(t, logged)
+				wantTargets(t, "just kept", r, 1, "")
 				later(70 * time.Second)
 				wants(t, "too old", g, "api A", "192.0.2.9 ttl 30", "only A", "192.0.2.7 ttl 30")
 				wantLog(t, logged, "Host api.example.com.: the targets of region a have no address any more that is young enough, so it serves nobody")
+				wantTargets(t, "too old", r, 0, "its target has no address, or none that is known")
 				later(50 * time.Minute)
 				wants(t, "the other is too old", g, "only A", "SERVFAIL", "only AAAA", "SERVFAIL", "api AAAA", "NOERROR", "api A", "192.0.2.9 ttl 30")
 				n.set("lb.example.net.", "192.0.2.2 ttl 60")
@@ -131,6 +133,24 @@ func TestTargetsFailing(t *testing.T) {
 				wantLog(t, logged, "Target lb.example.net. can be resolved again: [192.0.2.2]")
 			})
 		})
+	}
+}
+
+// wantTargets holds how many addresses of lb.example.net the metric counts, and why region a
+// of the first host serves nobody by the status.
+func wantTargets(t *testing.T, what string, r *registry, n float64, why string) {
+	t.Helper()
+	seen := make(changes)
+	seen.gather(t, r)
+	if got := seen["target_addresses v4 lb.example.net"]; len(got) != 1 || !got[n] {
+		t.Errorf("%s: addresses are %v, want %v", what, got, n)
+	}
+	s, err := backend{r, new(ledger)}.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Hosts[0].Regions[0].Why; got != why {
+		t.Errorf("%s: region a serves nobody as %q, want %q", what, got, why)
 	}
 }
 
@@ -170,7 +190,7 @@ func TestTargetsColdStart(t *testing.T) {
 			t.Error("the name is asked for after the end")
 		}
 	})
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // Without checks there are no probes to wait for, but names all the same.
@@ -228,5 +248,34 @@ func TestTargetsShared(t *testing.T) {
 		wants(t, "kept by one", gs[0], "api A", "192.0.2.1 192.0.2.2 ttl 30", "two A", "192.0.2.2 ttl 30")
 		later(time.Hour)
 		wants(t, "kept by none", gs[0], "api A", "192.0.2.9 ttl 30", "two A", "192.0.2.2 ttl 30")
+	})
+}
+
+// TestLawHearsOfTargets has a region lose all addresses of its target: the law doesn't wait
+// for its period to hear of that.
+func TestLawHearsOfTargets(t *testing.T) {
+	p := newPlant(t, 60)
+	synctest.Test(t, func(t *testing.T) {
+		n := newNames()
+		n.set("lb.example.net.", "192.0.2.1 ttl 60")
+		r := n.resolving(newWorld().registry())
+		block := strings.Replace(p.block(""), "gslb {", "gslb {\n\tresolvers 127.0.0.53", 1)
+		block = strings.Replace(block, "pool eu 192.0.2.1", "pool eu {\n\t\t\ttarget lb.example.net\n\t\t\tkeep 2m\n\t\t}", 1)
+		p.write(t)
+		gen, g := r.mustStart(t, strings.ReplaceAll(block, "every 5s", "every 60s"))
+		defer r.stop(gen)
+		later(3 * time.Minute)
+		wants(t, "before", g, "api A", "192.0.2.1 ttl 30")
+		n.set("lb.example.net.", "SERVFAIL")
+		for told(t, g, "api A", "") == "192.0.2.1 ttl 30" {
+			time.Sleep(time.Millisecond)
+		}
+		left := time.Now()
+		later(2 * beat)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if late := left.Sub(r.steering.law.stepped); late > 5*time.Millisecond {
+			t.Errorf("no step of the law since %s before the region was left", late)
+		}
 	})
 }

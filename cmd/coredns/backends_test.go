@@ -58,7 +58,6 @@ type web struct {
 	asked  atomic.Int64 // requests
 	status atomic.Int64 // what it answers
 	body   atomic.Value
-	last   atomic.Int64 // when it answered last, in nanoseconds
 }
 
 func newWeb(t *testing.T, addr string, secure *tls.Config) *web {
@@ -78,9 +77,9 @@ func newWeb(t *testing.T, addr string, secure *tls.Config) *web {
 }
 
 func (w *web) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
-	w.asked.Add(1)
-	w.last.Store(time.Now().UnixNano())
-	rw.WriteHeader(int(w.status.Load()))
+	status := int(w.status.Load())
+	w.asked.Add(1) // after the look: all that fail for a status set are counted from then on
+	rw.WriteHeader(status)
 	fmt.Fprint(rw, w.body.Load())
 }
 
@@ -159,13 +158,12 @@ func certify(t *testing.T, name string) (*tls.Config, string) {
 // loopback is address N of 127.0.3.0/24, which tests give to endpoints.
 func loopback(n int) string { return "127.0.3." + strconv.Itoa(n) }
 
-// commonPort finds a TCP port that is free on every address.
+// commonPort finds a port that is free on every address.
 func commonPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	port, err := pickPort("0.0.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return portOf(l.Addr().String())
+	return port
 }

@@ -129,6 +129,7 @@ func TestTargets(t *testing.T) {
             authority each
             ca %s
             interval 1s
+            timeout 1s
             fall 2
             rise 2
         }

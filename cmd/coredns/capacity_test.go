@@ -154,7 +154,7 @@ const crowdCorefile = `example.com:53 {
             http :PORT /healthz
             interval 2s
             timeout 2s
-            fall 1
+            fall 2
             rise 1
         }
         region a {

@@ -63,7 +63,8 @@ func TestControlReturn(t *testing.T) {
 	s := serve(t, o.controlled(fmt.Sprintf(`
   check web {
    http :%s /healthz
-   interval 1s
+   interval 3s
+   timeout 3s
    fall 1
    rise 1
    return manual

@@ -125,8 +125,9 @@ func TestControlExchange(t *testing.T) {
 	o.must(t, "cancel "+drained.Applied[0].Override.ID+" -why done")
 	in("cancelled", "192.0.2.1 /16")
 
-	o.must(t, "force 192.0.2.1 down -for 1s -why short")
+	o.must(t, "force 192.0.2.1 down -for 1h -why long")
 	in("forced down", "192.0.2.2 /16")
+	o.must(t, "force 192.0.2.1 down -for 1s -why short")
 	eventually(t, "it expires", func() bool { return brief(s.exchange(t, "api.example.com A +subnet=16.0.7.0/24")) == "192.0.2.1 /16" })
 	eventually(t, "that is written down", func() bool {
 		all := reply[control.AuditList](t, o, "audit -limit 1").Entries
@@ -142,7 +143,8 @@ func TestControlExchange(t *testing.T) {
 		"alice drain off of region c: accepted, back, was drain on (override 3)",
 		"alice drain off of region b: accepted forced, back, was drain on (override 2)",
 		"alice cancel  of region a: accepted, done, was drain on (override 1)",
-		"alice force down of endpoint 192.0.2.1: accepted, short, was as checked",
+		"alice force down of endpoint 192.0.2.1: accepted, long, was as checked",
+		"alice force down of endpoint 192.0.2.1: accepted, short, was down (override 4)",
 		"gslb expire  of endpoint 192.0.2.1: accepted, short, was down",
 	})
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
 )
 
 // asServer makes the test binary be the server, for the tests that need one in
@@ -94,28 +97,37 @@ func input(path, corefile string) caddy.Input {
 	return caddy.CaddyfileInput{Filepath: path, Contents: []byte(corefile), ServerTypeName: "dns"}
 }
 
-// given are the addresses that freeAddr gave out. Two servers with one port
+// given are the ports that pickPort gave out. Two servers with one port
 // would not be refused, but share what comes.
 var given sync.Map
 
-// freeAddr finds a loopback address whose port is free for UDP and TCP.
-func freeAddr() (string, error) {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+// pickPort finds a port of an IPv4 address that is free for UDP and TCP. It is below
+// those that systems give to clients: one of these could have it before the server does.
+func pickPort(ip string) (string, error) {
+	for range 1000 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		addr := net.JoinHostPort(ip, port)
+		l, err := net.Listen("tcp4", addr)
 		if err != nil {
-			return "", err
+			continue
 		}
-		p, err := net.ListenPacket("udp", l.Addr().String())
+		p, err := net.ListenPacket("udp4", addr)
 		l.Close()
 		if err != nil {
 			continue
 		}
 		p.Close()
-		if _, twice := given.LoadOrStore(l.Addr().String(), true); !twice {
-			return l.Addr().String(), nil
+		if _, twice := given.LoadOrStore(port, true); !twice {
+			return port, nil
 		}
 	}
 	return "", errors.New("no port is free for both UDP and TCP")
+}
+
+// freeAddr finds a loopback address whose port is free for UDP and TCP.
+func freeAddr() (string, error) {
+	port, err := pickPort("127.0.0.1")
+	return net.JoinHostPort("127.0.0.1", port), err
 }
 
 func freePort(t *testing.T) string {
@@ -310,6 +322,18 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("not within %s: %s", deadline, what)
 		}
 	}
+}
+
+// nothingLeft waits until the goroutines that a test started have ended.
+func nothingLeft(t *testing.T, before goleak.Option) {
+	t.Helper()
+	var left error
+	defer func() {
+		if left != nil {
+			t.Log(left)
+		}
+	}()
+	eventually(t, "nothing is left", func() bool { left = goleak.Find(before); return left == nil })
 }
 
 // metric adds up the series of a metric in this process that have the labels,

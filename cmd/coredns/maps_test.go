@@ -128,9 +128,7 @@ func TestMaps(t *testing.T) {
 
 	write("good.mmdb", newer[len(newer)/2:])
 	write("half.mmdb", encoded(t, measuredMap(now.Add(-2*time.Hour), "eu")))
-	if err := os.WriteFile(p.path, []byte(onAddr(strings.Replace(mapsCorefile(dir, files...), "errors", "errors\nready 127.0.0.1:"+freePort(t), 1), p.addr)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	p.write(t, strings.Replace(mapsCorefile(dir, files...), "errors", "errors\nready 127.0.0.1:"+freePort(t), 1))
 	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +53,15 @@ func (p *process) begin(t *testing.T) {
 	})
 }
 
+// write replaces the Corefile, at once: the process may be reading it.
+func (p *process) write(t *testing.T, corefile string) {
+	t.Helper()
+	whole := writeFile(t, filepath.Dir(p.path), "new", onAddr(corefile, p.addr))
+	if err := os.Rename(whole, p.path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // end ends the process by a signal and waits.
 func (p *process) end(t *testing.T, signal os.Signal) {
 	t.Helper()
@@ -81,9 +91,7 @@ func TestProcessReload(t *testing.T) {
 				{reloadable(2, c.plugin), func() bool { return brief(ask(t, p.addr, "www.example.com A")) == "192.0.2.2" }},
 				{strings.Replace(reloadable(3, c.plugin), "region a", "reggion a", 1), func() bool { return strings.Contains(p.out.String(), "reggion") }},
 			} {
-				if err := os.WriteFile(p.path, []byte(onAddr(step.corefile, p.addr)), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				p.write(t, step.corefile)
 				if err := c.tell(p); err != nil {
 					t.Fatal(err)
 				}

@@ -80,7 +80,7 @@ func TestReloads(t *testing.T) {
 	if n := metric(t, "coredns_gslb_plan_info"); n != 0 {
 		t.Errorf("%v plans are told of after the end", n)
 	}
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // A reload that fails leaves the old Corefile in service and nothing behind,
@@ -125,7 +125,7 @@ func TestReloadFails(t *testing.T) {
 	expectWatchers(t, 1)
 	asker.stop(t)
 	s.stop()
-	goleak.VerifyNone(t, ignore)
+	nothingLeft(t, ignore)
 }
 
 // Another plugin's error while the old server ends makes caddy call the reload
@@ -155,7 +155,7 @@ func TestReloadForeignShutdownError(t *testing.T) {
 			expectAnswer(t, s, 3)
 			expectWatchers(t, 1)
 			s.stop()
-			goleak.VerifyNone(t, ignore)
+			nothingLeft(t, ignore)
 		})
 	}
 }

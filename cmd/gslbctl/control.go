@@ -230,16 +230,10 @@ func (c *controlCall) whatIf(s *server) (any, error) {
 }
 
 // change foretells, and does. It is done on what was foretold: if anything
-// changes in between, the server refuses.
+// changes in between, the server refuses. What wasn't foretold is done on whatever holds.
 func (c *controlCall) change(s *server) (any, error) {
 	request := c.request
-	if c.quiet {
-		var list control.OverrideList
-		if err := s.ask(http.MethodGet, "/v1/overrides", nil, &list); err != nil {
-			return nil, err
-		}
-		request.Version = list.Version
-	} else {
+	if !c.quiet {
 		var foretold control.Result
 		asked := request
 		asked.Force = false

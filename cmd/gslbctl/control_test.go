@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -174,7 +176,9 @@ func TestReportTexts(t *testing.T) {
 	report := control.Report{
 		MovedBlocks: 7.25, Kind: "IPv4 resolvers asking for A", Hosts: hosts,
 		MovedSpace: &half, SpaceKind: "IPv4 clients asking for AAAA",
-		Kinds:    []control.KindReport{{Kind: "IPv4 clients asking for A", Blocks: 60, MovedBlocks: 7}, {Kind: "IPv4 resolvers asking for A", Blocks: 40, MovedBlocks: 7.25}},
+		Kinds:   []control.KindReport{{Kind: "IPv4 clients asking for A", Blocks: 60, MovedBlocks: 7}, {Kind: "IPv4 resolvers asking for A", Blocks: 40, MovedBlocks: 7.25}},
+		Flows:   []control.Flow{{To: "eu", Blocks: 5}},
+		Regions: []control.RegionReport{{Name: "eu"}, {}}, DeficitBefore: 20.002304549870498, DeficitAfter: 36000,
 		Stranded: []control.Stranded{{Host: "api.example.com.", View: "inside", List: []string{"eu"}, Blocks: 5, Why: "all are drained"}},
 	}
 	named := func(host string) []control.Applied {
@@ -190,14 +194,31 @@ func TestReportTexts(t *testing.T) {
 			"                  50.0 % of the address space of IPv4 clients asking for AAAA\n":                true,
 			"  of host         api.example.com in view inside  40.0 % of its blocks, 50.0 % of its demand\n": name != "of another",
 			"  of host         h0.example.com  10.0 % of its blocks\n":                                       name == "of all",
-			"and of 2 more hosts":                                   name == "of all",
-			"  of host         www.example.com  nothing\n":          name == "of another",
-			"  NO REGION LEFT  api.example.com in view inside, 5.0": true,
+			"and of 2 more hosts":                          name == "of all",
+			"  of host         www.example.com  nothing\n": name == "of another",
+			"                  (last resort) -> eu  5.0 % of blocks\n                  those of (last resort) had no region before, which doesn't count as a move\n": true,
+			"    (last resort)  0.0 %\n":                                        true,
+			"  DEFICIT         36000, was 20: demand that no region can take\n": true,
+			"  NO REGION LEFT  api.example.com in view inside, 5.0":             true,
 		} {
 			if strings.Contains(out.String(), text) != in {
 				t.Errorf("%s: %q is there: %v\n%s", name, text, !in, out.String())
 			}
 		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", 20.002304549870498: "20", 15.72870070012236: "15.73", 36000: "36000", 123456.7: "123457", 0.0123456: "0.01235",
+		99.996: "100", 0.00001234567: "1.235e-05", 1e300: "1e+300", 1234.5: "1234",
+	} {
+		if got := number(&v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+	if got := number(nil); got != "-" {
+		t.Errorf("none is %s", got)
 	}
 }
 
@@ -306,10 +327,34 @@ func TestControlStale(t *testing.T) {
 	}
 }
 
-// TestControlDocs holds that the example in docs/control.md is what the command prints.
+// TestControlQuiet holds that a change that nothing was foretold of asks for nothing else, and
+// is made on whatever holds.
+func TestControlQuiet(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+		fmt.Fprint(w, "{}")
+	}))
+	defer server.Close()
+	p := &pretended{socket: server.URL}
+	if code, _, stderr := p.ask(t, "drain us -why fire -for 1h -quiet"); code != exitOK {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if len(asked) != 1 || !strings.HasPrefix(asked[0], "POST /v1/changes {") || strings.Contains(asked[0], "version") {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+// TestControlDocs holds that the example in docs/control.md is what the command prints, and that
+// the change by curl can be made.
 func TestControlDocs(t *testing.T) {
+	p := pretend(t)
 	const file, begin, end = "../../docs/control.md", "<!-- example -->\n```\n$ gslbctl drain us -why \"power works\" -for 2h\n", "```\n<!-- end -->\n"
-	code, example, stderr := pretend(t).ask(t, "drain us -why power~works -for 2h")
+	code, example, stderr := p.ask(t, "drain us -why power~works -for 2h")
 	page, err := os.ReadFile(file)
 	if err != nil || code != exitOK {
 		t.Fatal(err, stderr)
@@ -318,5 +363,14 @@ func TestControlDocs(t *testing.T) {
 	written, _, closed := strings.Cut(rest, end)
 	if !ok || !closed || times.ReplaceAllString(written, "TIME") != example {
 		t.Errorf("the example in %s is not what the command prints:\n%s", file, example)
+	}
+	_, rest, ok = strings.Cut(string(page), "-d '")
+	body, _, closed := strings.Cut(rest, "'")
+	var r control.Request
+	if err := json.Unmarshal([]byte(body), &r); err != nil || !ok || !closed {
+		t.Fatalf("the body for curl: %v\n%s", err, body)
+	}
+	if _, err := p.store.Do(t.Context(), control.Author{Name: "alice"}, &r); err != nil {
+		t.Errorf("the change by curl: %v", err)
 	}
 }

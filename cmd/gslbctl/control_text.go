@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -27,11 +28,15 @@ func percent(v *float64) string {
 	return fmt.Sprintf("%.1f %%", *v)
 }
 
+// number has four significant digits, and all that are before the point.
 func number(v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%g", *v)
+	if size := math.Abs(*v); size >= 1000 && size < 1e15 {
+		return fmt.Sprintf("%.0f", *v)
+	}
+	return fmt.Sprintf("%.4g", *v)
 }
 
 // printRefusals tells what guards have against it.
@@ -144,7 +149,7 @@ func printStatus(w io.Writer, s *control.Status, now time.Time) {
 	}
 	columns(w, rows)
 	if s.Deficit > 0 {
-		row(w, "DEFICIT", "%g: demand that no region can take", s.Deficit)
+		row(w, "DEFICIT", "%s: demand that no region can take", number(&s.Deficit))
 	}
 	for _, h := range s.Hosts {
 		row(w, "host", "%s", ofView(h.Name, h.View))

@@ -26,16 +26,18 @@ of that host; flags win.
 
 -population NAME:SHARE:TIME[:fixed] says how a part of the clients keeps an answer;
 it may be repeated and replaces the customary 80% that honour the TTL, 15% whose
-resolver raises it to 300s, and 5% that hold on for 1800s. What is left of TIME is spread
-evenly; with fixed they all stay until TIME after the outage began. "ttl" is the TTL:
+resolver raises it to 300s, and 5% that hold on for 1800s, or twice the TTL if that is
+more. What is left of TIME, which is the TTL ("ttl") or longer, is spread evenly; with fixed
+they all stay until TIME after the outage began, however long that is:
 
     gslbctl failover -conf Corefile -rate 40000 api.example.com
     gslbctl failover -interval 10s -fall 3 -publish 10s -phase=false -ttl 60 -rate 40000 -horizon 340s
     gslbctl failover -population mobile:40%:600s:fixed -population rest:60%:ttl -svg out.svg
 
 -load says what a region bears now; given for several, it tells what becomes of them when
-the first one fails. -target sets what an outage costs against a budget of availability, and
--lowered tells how long old answers live after a planned move:
+the first one fails and each can take its whole capacity. -target sets what an outage costs
+against a budget of availability, and -lowered tells how long old answers live after a
+planned move:
 
     gslbctl failover -load eu:40000:48000 -load us:30000:36000 -load ap:20000:24000
     gslbctl failover -conf Corefile -target 99.95% api.example.com
@@ -62,6 +64,8 @@ type failoverRequest struct {
 	at          []float64 // times of the curve, in seconds; none: ten steps and where it bends
 	from        string    // where interval, fall and TTL are from
 	checksFound bool
+	assumed     bool          // nobody says the timeout: it is the interval
+	floor       time.Duration // the host's ttl_floor
 }
 
 func failoverCommand(args []string, stdout, stderr io.Writer) int {
@@ -86,7 +90,7 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 			return fail(stderr, err)
 		}
 	}
-	if err := r.complete(); err != nil {
+	if err := r.complete(set); err != nil {
 		return misuse(flags, "%v", err)
 	}
 	result := r.result()
@@ -111,9 +115,10 @@ func failoverCommand(args []string, stdout, stderr io.Writer) int {
 func (r *failoverRequest) flags(flags *flag.FlagSet) {
 	flags.DurationVar(&r.model.Interval, "interval", 10*time.Second, "`time` between two probes")
 	flags.IntVar(&r.model.Fall, "fall", 3, "failed `probes` in a row that make the verdict")
-	flags.DurationVar(&r.model.Detection, "detection", 0, "`time` to the verdict, instead of interval and fall")
+	flags.DurationVar(&r.model.Timeout, "timeout", 0, "`time` that a probe takes to fail; 0s: the region refuses at once (default the interval)")
+	flags.DurationVar(&r.model.Detection, "detection", 0, "whole `time` to the verdict, instead of interval, fall, timeout and phase")
 	flags.DurationVar(&r.model.Publish, "publish", 0, "`time` from the verdict to the first new answer")
-	flags.BoolVar(&r.model.Phase, "phase", true, "count the time until the first probe fails, half an interval on average")
+	flags.BoolVar(&r.model.Phase, "phase", true, "count the time until the first probe that fails begins, half an interval on average")
 	flags.Float64Var(&r.seconds, "ttl", 30, "TTL in `seconds`")
 	flags.Float64Var(&r.model.Rate, "rate", 0, "requests per second that go to the region")
 	flags.DurationVar(&r.model.Horizon, "horizon", 0, "count failures up to this `time`; 0: until everybody has moved")
@@ -146,8 +151,18 @@ func (r *failoverRequest) read(conf string, rest []string, set map[string]bool) 
 		return fmt.Errorf("-caches %g, -price %g: expected 0 to %g", r.caches, r.price, most)
 	case r.straggler < 0 || r.straggler > longest:
 		return fmt.Errorf("-straggler %s: expected 0 to %s", r.straggler, longest)
-	case r.regions < 0:
+	case r.regions < 0 || r.regions == 1:
 		return fmt.Errorf("-regions %d: expected 2 or more, or 0 for none", r.regions)
+	case set["price"] && !set["caches"]:
+		return fmt.Errorf("-price without -caches: say how many caches ask, such as -caches 200000")
+	case r.model.Fall < 1:
+		return fmt.Errorf("-fall %d: expected 1 or more failures", r.model.Fall)
+	}
+	if set["detection"] {
+		if set["fall"] || set["timeout"] || set["phase"] && r.model.Phase {
+			return fmt.Errorf("-fall, -timeout or -phase beside -detection: expected one or the other, as -detection is the whole time to the verdict")
+		}
+		r.model.Fall = 0
 	}
 	if r.stragglers, err = share(r.late); err != nil {
 		return fmt.Errorf("-stragglers %v", err)
@@ -156,7 +171,19 @@ func (r *failoverRequest) read(conf string, rest []string, set map[string]bool) 
 }
 
 // complete works out the populations, and reads the times that are asked for.
-func (r *failoverRequest) complete() (err error) {
+func (r *failoverRequest) complete(set map[string]bool) (err error) {
+	m := &r.model
+	r.assumed = m.Fall > 0 && m.Timeout == 0 && !set["timeout"]
+	switch {
+	case m.Fall == 0 && set["interval"] && !r.plan.recovers:
+		return fmt.Errorf("-interval beside -detection: expected one of them, unless the way back is asked for (-rise)")
+	case r.caches > 0 && r.ttl == 0:
+		return fmt.Errorf("-caches with a TTL of 0: expected a TTL above 0, as caches keep nothing without")
+	case r.assumed:
+		m.Timeout = m.Interval
+	case !set["timeout"]:
+		m.Timeout = failover.Timeout(m.Timeout, m.Interval, m.Retry)
+	}
 	if r.model.Populations, err = r.populations(r.ttl); err != nil {
 		return err
 	}
@@ -167,7 +194,7 @@ func (r *failoverRequest) complete() (err error) {
 		}
 		r.at = append(r.at, t)
 	}
-	if err := r.model.Check(); err != nil {
+	if err := m.Check(); err != nil {
 		return err
 	}
 	return r.plan.complete(r)
@@ -230,17 +257,28 @@ func (r *failoverRequest) use(b *config.Block, h *config.Host, set map[string]bo
 		if !set["interval"] {
 			r.model.Interval = slowest.Interval
 		}
-		if !set["fall"] {
-			r.model.Fall = slowest.Fall
+		if !set["detection"] {
+			r.model.Retry = slowest.Retry
+			if !set["fall"] {
+				r.model.Fall = slowest.Fall
+			}
+			if !set["timeout"] {
+				r.model.Timeout = slowest.Timeout
+			}
 		}
 	}
 	if !set["ttl"] {
 		r.ttl = time.Duration(h.TTL) * time.Second
 	}
+	r.floor = time.Duration(h.TTLFloor) * time.Second
 	r.plan.use(b, h, slowest, r.ttl, set)
 }
 
-func detection(c *health.Check) time.Duration { return time.Duration(c.Fall) * c.Interval }
+// detection is how long a check takes for its verdict, in seconds, on average.
+func detection(c *health.Check) float64 {
+	m := failover.Model{Interval: c.Interval, Fall: c.Fall, Timeout: c.Timeout, Retry: c.Retry, Phase: true}
+	return m.Start()
+}
 
 // populations are the parts of the clients for a TTL.
 func (r *failoverRequest) populations(ttl time.Duration) (list []failover.Population, err error) {
@@ -261,8 +299,8 @@ func (r *failoverRequest) populations(ttl time.Duration) (list []failover.Popula
 			if p.Keep, err = time.ParseDuration(parts[2]); err != nil {
 				return nil, bad
 			}
-			if !p.Fixed {
-				p.Keep = max(p.Keep, ttl)
+			if p.Keep < 0 || !p.Fixed && p.Keep < ttl {
+				return nil, fmt.Errorf("-population %s: expected a TIME of at least the TTL, which is %s, or ttl for those that honour it; with :fixed, 0s or more", word, ttl)
 			}
 		}
 		list = append(list, p)

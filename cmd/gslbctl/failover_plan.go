@@ -173,7 +173,7 @@ func rampOf(ramp *config.Duration, ttl time.Duration) time.Duration {
 // complete checks flags and Corefile together, and reads the loads.
 func (p *planRequest) complete(r *failoverRequest) error {
 	m := &r.model
-	if m.Detection <= 0 {
+	if m.Fall > 0 {
 		if err := failover.Window(m.Fall, m.Interval, p.within); err != nil {
 			return fmt.Errorf("-within: %w", err)
 		}

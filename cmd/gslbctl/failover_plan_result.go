@@ -27,8 +27,9 @@ type recoveryResult struct {
 	Rise     int     `json:"rise"`
 	Over     float64 `json:"over_seconds,omitempty"`
 	Interval float64 `json:"interval_seconds"`
-	Probes   int     `json:"probes"`  // that it takes
-	After    float64 `json:"seconds"` // from the first good probe
+	First    float64 `json:"first_probe_seconds,omitempty"` // after the recovery at most; not with -phase=false
+	Probes   int     `json:"probes"`                        // that it takes
+	After    float64 `json:"seconds"`                       // from the first good probe
 	Ramp     float64 `json:"ramp_seconds"`
 	Manual   bool    `json:"manual,omitempty"` // an operator has to say so besides
 }
@@ -70,12 +71,15 @@ type bearable struct {
 }
 
 func (p *planRequest) result(r *failoverRequest) (out planResult) {
-	if r.model.Detection <= 0 {
+	if r.model.Fall > 0 {
 		out.Within = p.within.Seconds()
 	}
 	if p.recovers {
 		probes, after := failover.Recovery(p.rise, p.back, p.over)
-		out.Recovery = &recoveryResult{p.rise, p.over.Seconds(), p.back.Seconds(), probes, after.Seconds(), p.ramp.Seconds(), p.manual}
+		out.Recovery = &recoveryResult{p.rise, p.over.Seconds(), p.back.Seconds(), 0, probes, after.Seconds(), p.ramp.Seconds(), p.manual}
+		if r.model.Phase {
+			out.Recovery.First = p.back.Seconds()
+		}
 	}
 	if p.kept > 0 {
 		left := failover.Budget(p.kept, time.Duration(p.days*24*float64(time.Hour)))
@@ -119,7 +123,10 @@ func (p *planResult) print(w io.Writer, ttl float64) {
 		if r.Over > 0 {
 			over = fmt.Sprintf(" over %gs", r.Over)
 		}
-		fmt.Fprintf(w, "\nThe way back: rise %d%s takes %d good probes, %gs from the first to the last", r.Rise, over, r.Probes, r.After)
+		fmt.Fprintf(w, "\nThe way back: rise %d%s takes %d good probes, the last %gs after the first", r.Rise, over, r.Probes, r.After)
+		if r.First > 0 {
+			fmt.Fprintf(w, ",\nwhich begins up to %gs after the region is back", r.First)
+		}
 		if r.Manual {
 			fmt.Fprint(w, ", and an operator's word (return manual)")
 		}
@@ -145,7 +152,7 @@ func (p *planResult) print(w io.Writer, ttl float64) {
 
 func (c *cascadeResult) print(w io.Writer) {
 	first := c.Regions[0]
-	fmt.Fprintf(w, "\nThe loss of %s, if the whole load of each region goes to the next:\n", first.Name)
+	fmt.Fprintf(w, "\nThe loss of %s, if the whole load of each region goes to the next one in the order of -load:\n", first.Name)
 	for i, s := range c.Steps {
 		fmt.Fprintf(w, "  %-16s goes down with %s%s\n", s.Region, amount(s.Load), note(i > 0, ofCapacity(s.Load, c.Regions[i].Capacity)))
 	}
@@ -158,7 +165,7 @@ func (c *cascadeResult) print(w io.Writer) {
 	for _, r := range c.Regions[1:] {
 		others = append(others, r.Name)
 	}
-	fmt.Fprintf(w, "and if it goes where there is room, as with `capacity` in the Corefile: %s %s room for %s of %s;\n", strings.Join(others, " and "),
+	fmt.Fprintf(w, "and if it goes where there is room, as with `capacity` in the Corefile, but up to all of it and not to `target`:\n%s %s room for %s of %s;\n", strings.Join(others, " and "),
 		map[bool]string{true: "has", false: "have"}[len(others) == 1], amount(min(c.Free, first.Load)), amount(first.Load))
 	if c.Short > 0 {
 		fmt.Fprintf(w, "%s find none, and the load comes to %.0f%% of the capacity left.\n", amount(c.Short), 100*c.Utilisation)

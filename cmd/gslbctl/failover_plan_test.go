@@ -85,14 +85,15 @@ func TestFailoverRecovery(t *testing.T) {
 		args string
 		want recoveryResult
 	}{
-		{"-rise 5", recoveryResult{5, 0, 10, 5, 40, 300, false}},
-		{"-over 60s", recoveryResult{5, 60, 10, 7, 60, 300, false}},
-		{"-over 60s -interval 5s", recoveryResult{5, 60, 5, 13, 60, 300, false}},
-		{"-rise 8 -over 60s -ttl 60", recoveryResult{8, 60, 10, 8, 70, 600, false}},
-		{"-ramp 0s", recoveryResult{5, 0, 10, 5, 40, 0, false}},
-		{"-conf CONF api.example.com", recoveryResult{5, 60, 10, 7, 60, 1200, false}}, // the slow check, and the longest ramp
-		{"-conf CONF third.example.com", recoveryResult{5, 0, 10, 5, 40, 450, true}},
-		{"-conf CONF -rise 9 -over 0s -interval 2s -ramp 1m api.example.com", recoveryResult{9, 0, 2, 9, 16, 60, false}},
+		{"-rise 5", recoveryResult{5, 0, 10, 10, 5, 40, 300, false}},
+		{"-over 60s", recoveryResult{5, 60, 10, 10, 7, 60, 300, false}},
+		{"-over 60s -interval 5s", recoveryResult{5, 60, 5, 5, 13, 60, 300, false}},
+		{"-rise 8 -over 60s -ttl 60", recoveryResult{8, 60, 10, 10, 8, 70, 600, false}},
+		{"-phase=false -rise 5", recoveryResult{5, 0, 10, 0, 5, 40, 300, false}},
+		{"-ramp 0s", recoveryResult{5, 0, 10, 10, 5, 40, 0, false}},
+		{"-conf CONF api.example.com", recoveryResult{5, 60, 10, 10, 7, 60, 1200, false}}, // the slow check, and the longest ramp
+		{"-conf CONF third.example.com", recoveryResult{5, 0, 10, 10, 5, 40, 450, true}},
+		{"-conf CONF -rise 9 -over 0s -interval 2s -ramp 1m api.example.com", recoveryResult{9, 0, 2, 2, 9, 16, 60, false}},
 	} {
 		r := failoverJSON(t, strings.Fields(strings.Replace(c.args, "CONF", planConf(t), 1))...)
 		if r.Recovery == nil || *r.Recovery != c.want {
@@ -178,6 +179,7 @@ func TestFailoverPlanForPeople(t *testing.T) {
 	}
 	for _, want := range []string{
 		"an operator's word (return manual)", "b                goes down with 30000.5\n", "c                bears 30001.5, 40% of its capacity of 75000\n",
+		"in the order of -load:\n", "up to all of it and not to `target`:\n", "the last 40s after the first,\nwhich begins up to 10s after the region is back",
 		"c has room for 30000.5 of 30000.5;\nthe load comes to 40% of the capacity left.", "up to 5s after it.\n", "requests    0.",
 	} {
 		if !strings.Contains(out, want) {

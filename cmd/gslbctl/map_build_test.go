@@ -117,6 +117,22 @@ func TestMapBuild(t *testing.T) {
 	}
 }
 
+// TestMapDiffBudget holds that map diff refuses nothing that a build moved within its budget.
+func TestMapDiffBudget(t *testing.T) {
+	dir, in, conf := t.TempDir(), measured(t, 25), " -host api.example.com -conf "+mapCorefile(t)
+	none, out := filepath.Join(dir, "none.txt"), filepath.Join(dir, "map.mmdb")
+	if code, _, stderr := call(t, "map build -budget 0 -emergency-budget 0 -built 2026-01-03T01:00:00Z -o "+none+january+conf+" "+in); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := call(t, "map build -budget 0.06 -previous "+none+" -o "+out+january+conf+" "+in); code != exitOK || len(clientsOf(t, out)) != 2 {
+		t.Fatalf("%q: %s", clientsOf(t, out), stderr)
+	}
+	code, text, stderr := call(t, "map diff -budget 6% "+none+" "+out)
+	if code != exitOK || stderr != "" || !strings.Contains(text, "of the 32000 of clients and 0 of resolvers") || !strings.Contains(text, "5.00 % enters") {
+		t.Errorf("exit code %d, errors %s\n%s", code, stderr, text)
+	}
+}
+
 // TestMapBuildLeavesOld holds that a build that fails, or is killed in the middle, leaves the
 // old map and nothing else.
 func TestMapBuildLeavesOld(t *testing.T) {

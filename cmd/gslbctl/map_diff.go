@@ -16,8 +16,9 @@ const mapDiffHelp = `Usage: gslbctl map diff [flags] OLD NEW
 
 Tells what a new map changes: the part of demand that moves to another region, what
 that does to the 75th percentile as the new map measured it, each region's share
-before and after, and the largest moves. Demand is the samples behind entries, or
-their number in maps without measurements. It exits with 1 when there are reasons not
+before and after, and the largest moves. Demand is the samples behind entries, of all
+that the new map was made from if it says so, or their number in maps without
+measurements. It exits with 1 when there are reasons not
 to publish the new map: more than the budget moves, it is older, it has lost more
 than half of the entries rather than merged them, or names regions that there are
 not (-regions).
@@ -88,7 +89,11 @@ func parsePart(s string) (float64, error) {
 func printComparison(w io.Writer, files []string, maps [2]*latency.Map, c *latency.Comparison) {
 	row(w, "old", "%s, built %s", files[0], when(maps[0].Built))
 	row(w, "new", "%s, built %s", files[1], when(maps[1].Built))
-	row(w, "demand", "by %s", c.By)
+	if d := maps[1].Demand; c.By == "samples" && d != [2]uint64{} {
+		row(w, "demand", "by samples, of the %d of clients and %d of resolvers that the new map was made from", d[0], d[1])
+	} else {
+		row(w, "demand", "by %s", c.By)
+	}
 	printSide(w, "clients", &c.Clients)
 	printSide(w, "resolvers", &c.Resolvers)
 	if len(c.Refusals) == 0 {

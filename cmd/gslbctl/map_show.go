@@ -63,6 +63,9 @@ func describeMap(w io.Writer, file string, m *latency.Map, format latency.Format
 	if !m.From.IsZero() || !m.Until.IsZero() {
 		row(w, "measured", "from %s until %s", when(m.From), when(m.Until))
 	}
+	if m.Demand != [2]uint64{} {
+		row(w, "made of", "%d measurements of clients, %d of resolvers", m.Demand[0], m.Demand[1])
+	}
 	if r := m.Rollback; r != nil {
 		row(w, "rolled back", "%s by %s: %s", when(r.At), r.By, r.Why)
 	}

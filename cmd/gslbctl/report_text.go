@@ -36,15 +36,18 @@ func printReport(w io.Writer, result *control.Result) {
 	for _, f := range r.Flows {
 		row(w, "", "%s -> %s  %s", named(f.From), named(f.To), parts(f.Blocks, f.Demand, "blocks", "demand"))
 	}
+	if slices.ContainsFunc(r.Flows, func(f control.Flow) bool { return f.From == "" }) {
+		row(w, "", "those of %s had no region before, which doesn't count as a move", named(""))
+	}
 	printKinds(w, r)
 	printHosts(w, result)
 	rows := [][]string{{"region", "blocks", "demand", "utilisation"}}
 	for _, g := range r.Regions {
-		rows = append(rows, []string{g.Name, change(&g.BlocksBefore, &g.BlocksAfter), change(g.DemandBefore, g.DemandAfter), change(g.UtilisationBefore, g.UtilisationAfter)})
+		rows = append(rows, []string{named(g.Name), change(&g.BlocksBefore, &g.BlocksAfter), change(g.DemandBefore, g.DemandAfter), change(g.UtilisationBefore, g.UtilisationAfter)})
 	}
 	columns(w, rows)
 	if r.DeficitAfter > 0 || r.DeficitBefore > 0 {
-		row(w, "DEFICIT", "%g, was %g: demand that no region can take", r.DeficitAfter, r.DeficitBefore)
+		row(w, "DEFICIT", "%s, was %s: demand that no region can take", number(&r.DeficitAfter), number(&r.DeficitBefore))
 	}
 	for _, s := range r.Stranded {
 		row(w, "NO REGION LEFT", "%s, %.1f %% of blocks, candidates %s: %s%s", ofView(s.Host, s.View), s.Blocks, strings.Join(s.List, " "), s.Why,
@@ -137,7 +140,7 @@ func hostsOf(applied []control.Applied) (names []string) {
 	return names
 }
 
-// named is a region of a flow.
+// named is a region of a report; none is the last resort.
 func named(region string) string {
 	if region == "" {
 		return "(last resort)"

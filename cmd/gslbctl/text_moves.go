@@ -46,6 +46,7 @@ var ignoredTexts = map[string]string{
 	"prefix_rule":   "a prefix rule decides, which outranks it",
 	"refused":       "these clients are refused",
 	"special_space": "special-purpose space is left to the rules",
+	"split":         "the candidates are split by weight, which holds",
 	"not_listed":    "the candidates have none of its regions",
 }
 

@@ -86,9 +86,12 @@ func (o *Options) complete() error {
 		}
 		return nil
 	}
+	var sample error
+	if !(o.Sample > 0 && o.Sample <= 1) {
+		sample = fmt.Errorf("the part of page loads that measure is %v: expected more than 0, at most 1, such as 0.01", o.Sample)
+	}
 	return errors.Join(
-		checkCandidates(o.Candidates), checkReports(o.Reports),
-		between("the part of page loads that measure", o.Sample, math.SmallestNonzeroFloat64, 1),
+		checkCandidates(o.Candidates), checkReports(o.Reports), sample,
 		between("the number of candidates that a page load measures", float64(o.Pick), 1, MaxCandidates),
 		between("the age of a file in seconds", o.Rotate.Seconds(), 1, 7*24*3600),
 		between("the size of a file in bytes", float64(o.MaxFile), MinFile, 1<<40),

@@ -53,13 +53,22 @@ func options(t *testing.T) (Options, *logged) {
 func start(t *testing.T, o Options) *Collector {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	t.Cleanup(func() { nothingLeft(t, before) })
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// nothingLeft waits until the goroutines that a test started have ended. A busy machine may
+// take longer than goleak waits.
+func nothingLeft(t testing.TB, before goleak.Option) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); goleak.Find(before) != nil && time.Now().Before(end); {
+	}
+	goleak.VerifyNone(t, before)
 }
 
 // send sends a report from an address and gives the reply.

@@ -167,6 +167,9 @@ func (w *work) cells() []Cell {
 		if r.home < 0 || r.share == 0 {
 			continue
 		}
+		if r.first < 0 {
+			f.add(r.home, nobody, r.share)
+		}
 		for k, p := range r.made(r.admission) {
 			if p > 0 {
 				f.add(r.home, r.sinks[k], mul(p, r.share))

@@ -80,6 +80,9 @@ type Group struct {
 	// group by its health and dial: a region's pool of one host may be down alone. nil:
 	// as open as the sink, by [Sink.Health] and the rest, as a whole.
 	Open []float64
+	// Forced: no candidate is fit to take anybody, and the one that is open must as a last
+	// resort. All of its demand is deficit, as that of a group of which no candidate is open.
+	Forced bool
 }
 
 // Input is all that a step looks at beside its state.
@@ -127,11 +130,14 @@ type Output struct {
 	// Demand is the natural demand of all sinks, in the unit of the capacities.
 	Demand float64
 	// Deficit is what the sinks are to take above their limits because nobody else
-	// can: DNS moves traffic and can't refuse it.
+	// can: DNS moves traffic and can't refuse it. With it goes the demand of groups that
+	// nobody takes, or only as a last resort.
 	Deficit float64
 	// Moved is the part 0..1 of all demand that this step moves, once resolvers
 	// follow; Left is what remains to be moved.
 	Moved, Left float64
+	// Delay is the mean time until a step shows in the loads.
+	Delay time.Duration
 	// Urgent: a sink went down, was drained or lost a tenth of its availability, so everything
 	// moves at once.
 	Urgent bool

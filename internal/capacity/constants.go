@@ -58,6 +58,9 @@ const (
 	// serves and counts less and less before it is known to, and what comes to others then is
 	// what came before.
 	RecentSpan = 10 * time.Minute
+	// LeastKept is the part of its own demand that a sink has to take for that to be known from its
+	// load.
+	LeastKept = 0.01
 	// BaselineSpan is the time constant of a sink's long-term natural demand.
 	BaselineSpan = 24 * time.Hour
 

@@ -1,6 +1,9 @@
 package capacity
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Natural demand is what would come to a sink if every sink took everything. Nobody
 // measures it: a sink's load is what its own demand and the others' spilled demand
@@ -18,7 +21,11 @@ import "time"
 // only distribute the sum differently, so no broken sensor makes demand out of nothing
 // for ever. A sink whose signal is absent has no equation: what is thought to
 // go there is thought to be there (its factor is 1); a fading one has L/(A D) to the
-// power of its fade.
+// power of its fade. What went to nobody shows nowhere, so it is what it was: its factor
+// is 1, and the estimate follows by the part that somebody took alone.
+
+// nobody is where the demand goes that nobody takes.
+const nobody = -1
 
 // part is a part of one sink's demand, and where it goes.
 type part struct {
@@ -44,10 +51,22 @@ func (f flows) loads(demand []float64) []float64 {
 	out := make([]float64, len(f))
 	for c := range f {
 		for _, p := range f[c] {
-			out[p.to] += mul(p.part, demand[c])
+			if p.to != nobody {
+				out[p.to] += mul(p.part, demand[c])
+			}
 		}
 	}
 	return out
+}
+
+// lost is the part of a sink's demand that went to nobody.
+func (f flows) lost(c int) (sum float64) {
+	for _, p := range f[c] {
+		if p.to == nobody {
+			sum += p.part
+		}
+	}
+	return sum
 }
 
 // past is the mean flows of the history over a TTL that ends, for each sink, when
@@ -71,7 +90,11 @@ func (s *State) past(ends []time.Duration, ttl time.Duration, now time.Time) flo
 			end = -1 << 62
 		}
 		for _, c := range m.Cells {
-			from, to := min(begin, ends[c.To]+ttl), max(end, ends[c.To])
+			seen := c.To
+			if seen == nobody {
+				seen = c.From
+			}
+			from, to := min(begin, ends[seen]+ttl), max(end, ends[seen])
 			if from > to {
 				f.add(c.From, c.To, mul(c.Part, (from-to).Seconds()/ttl.Seconds()))
 			}
@@ -85,7 +108,7 @@ func (s *State) past(ends []time.Duration, ttl time.Duration, now time.Time) flo
 func (f flows) droop(sinks []sink) flows {
 	out := make(flows, len(f))
 	for c := range f {
-		stay := mul(Droop, sinks[c].open)
+		stay := mul(Droop, sinks[c].keeps)
 		for _, p := range f[c] {
 			out.add(c, p.to, mul(p.part, 1-stay))
 		}
@@ -116,7 +139,11 @@ func (f flows) estimate(demand, loads, fades []float64) []float64 {
 		for c := range f {
 			sum, of := 0.0, 0.0
 			for _, p := range f[c] {
-				sum += mul(p.part, factor[p.to])
+				is := 1.0
+				if p.to != nobody {
+					is = factor[p.to]
+				}
+				sum += mul(p.part, is)
 				of += p.part // 1, but for windows that differ
 			}
 			if of > 0 {
@@ -145,16 +172,20 @@ func (w *work) estimateDemand() {
 	}
 	past := w.state.past(ends, w.ttl, w.in.Now)
 	found := past.droop(w.sinks).estimate(prior, loads, fades)
+	w.conserve(prior, found)
 	was, is := 0.0, 0.0
 	for r := range w.sinks {
 		m := &w.state.Sinks[r]
 		was += m.Demand
+		if lost := max(w.sinks[r].lost, past.lost(r)); lost > 0 {
+			found[r] = blend(m.Demand, found[r], max(0, 1-lost))
+		}
 		m.Demand = blend(m.Demand, found[r], w.follow())
 		is += m.Demand
 	}
 	for r := range w.sinks {
 		m, slow := &w.state.Sinks[r], min(1, w.dt/RecentSpan.Seconds())
-		if w.in.Sinks[r].Soak || w.sinks[r].open > 0 {
+		if w.in.Sinks[r].Soak || w.sinks[r].keeps >= LeastKept {
 			m.Recent = max(m.Demand, blend(m.Recent, m.Demand, slow))
 		} else if was > 0 {
 			// Its demand shows in nobody's load by itself: it keeps its proportion, and noise
@@ -178,6 +209,35 @@ func (w *work) estimateDemand() {
 		if fades[r] > 0 {
 			k.load = m.Load
 			m.average(w.dt)
+		}
+	}
+}
+
+// conserve holds what is found against what there was when availability was lost: clients that
+// move come from somewhere. Until resolvers have followed, readings of different age may
+// show the same clients in two places, and whoever asks sooner than the TTL has it is taken for
+// many. Only loads that were all read since can say that there are more in sum.
+func (w *work) conserve(prior, found []float64) {
+	loss := &w.state.Loss
+	if !w.in.Now.Before(loss.Until) {
+		return
+	}
+	heard, rise, sum := 0.0, 0.0, 0.0
+	for r := range found {
+		if w.sinks[r].keeps < LeastKept {
+			found[r] = max(found[r], prior[r]) // that its load falls says nothing of demand
+		}
+		sum += found[r]
+		rise += max(0, found[r]-prior[r])
+		if m := &w.state.Sinks[r]; w.in.Sinks[r].Health > 0 && m.LoadAt.After(loss.At) {
+			heard += m.Load
+		} else if w.in.Sinks[r].Health > 0 {
+			heard = math.Inf(-1)
+		}
+	}
+	if over := sum - max(loss.All, heard); over > 0 && rise > 0 {
+		for r := range found {
+			found[r] -= mul(max(0, found[r]-prior[r]), min(1, over/rise))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,7 @@ type row struct {
 	last   int       // position of the last one
 	home   int       // the sink its natural demand belongs to; -1: none
 	weight float64
+	forced bool    // its only open candidate is so as a last resort
 	share  float64 // part of the home's demand
 	demand float64
 
@@ -51,6 +53,9 @@ func (w *work) makeRows() {
 				key = binary.LittleEndian.AppendUint64(key, math.Float64bits(p))
 			}
 		}
+		if group.Forced {
+			key = append(key, '!')
+		}
 		i, ok := byKey[string(key)]
 		if !ok {
 			i = len(w.rows)
@@ -74,6 +79,7 @@ func (w *work) makeRows() {
 			w.sinks[r.home].weight += r.weight
 		}
 	}
+	w.setShares()
 }
 
 func (w *work) newRow(g *Group) row {
@@ -81,7 +87,7 @@ func (w *work) newRow(g *Group) row {
 	buf := make([]float64, 5*n)
 	r := row{
 		sinks: make([]int, n), open: buf[:n:n], regret: buf[n : 2*n : 2*n],
-		flow: buf[2*n : 3*n : 3*n], admission: buf[3*n : 4*n : 4*n], cost: buf[4*n:], first: -1, last: -1, home: -1,
+		flow: buf[2*n : 3*n : 3*n], admission: buf[3*n : 4*n : 4*n], cost: buf[4*n:], first: -1, last: -1, home: -1, forced: g.Forced,
 	}
 	var key strings.Builder
 	for k, i := range g.Sinks {
@@ -143,12 +149,12 @@ func (r *row) setCost(cost []float64) {
 	}
 }
 
-// splitDemand gives every row its part of its home's natural demand, by weight. No
-// row is without: a weight of nothing is the smallest part.
-func (w *work) splitDemand() {
+// setShares sets every row's part of its home's natural demand, by weight, and what becomes of
+// the whole. No row is without: a weight of nothing is the smallest part.
+func (w *work) setShares() {
 	for r := range w.sinks {
-		if w.sinks[r].rows == 0 && w.in.Sinks[r].Health > 0 {
-			w.sinks[r].base = w.sinks[r].demand // no candidate list moves it
+		if k := &w.sinks[r]; k.rows == 0 {
+			k.keeps = k.open
 		}
 	}
 	for i := range w.rows {
@@ -162,6 +168,23 @@ func (w *work) splitDemand() {
 			least, total = mul(k.weight, tiny), k.weight
 		}
 		r.share = min(1, max(r.weight, least)/total)
-		r.demand = mul(k.demand, r.share)
+		if r.first < 0 {
+			k.lost = min(1, k.lost+r.share)
+		}
+		k.keeps = min(1, k.keeps+mul(r.share, r.open[slices.Index(r.sinks, r.home)]))
+	}
+}
+
+// splitDemand gives every row its part of its home's natural demand.
+func (w *work) splitDemand() {
+	for r := range w.sinks {
+		if w.sinks[r].rows == 0 && w.in.Sinks[r].Health > 0 {
+			w.sinks[r].base = w.sinks[r].demand // no candidate list moves it
+		}
+	}
+	for i := range w.rows {
+		if r := &w.rows[i]; r.home >= 0 {
+			r.demand = mul(w.sinks[r.home].demand, r.share)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func (m *Memory) hear(s *Sink, now time.Time) (refused bool) {
 		return false // known, or older than what is
 	}
 	if m.LoadAt.IsZero() {
-		m.Demand = sig.Value // nothing is known of it but this
+		m.Demand, m.Recent = sig.Value, sig.Value // nothing is known of it but this
 	}
 	if m.LoadAt.IsZero() || sig.Value != m.Load {
 		m.Load, m.Since, m.Came, m.Stuck = sig.Value, at, m.Comes, false
@@ -73,6 +73,9 @@ func (m *Memory) hear(s *Sink, now time.Time) (refused bool) {
 // emptied, and the others filled. A load that stays the same to the last bit is believed
 // only while the same comes there. The value then counts as old as it is.
 func (m *Memory) stuck() bool {
+	if m.Came == 0 { // it was heard before the first step knew who comes
+		m.Came = m.Comes
+	}
 	if !m.Stuck && m.Load > 0 && math.Abs(m.Comes-m.Came) > mul(m.Came, DeadBand) {
 		m.Stuck, m.LoadAt = true, m.Since
 	}

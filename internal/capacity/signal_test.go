@@ -78,6 +78,22 @@ func TestAStuckSensorIsFoundOut(t *testing.T) {
 	}
 }
 
+// A load that has been the same from the start is believed: nothing says that what comes has
+// changed.
+func TestASteadyLoadIsBelieved(t *testing.T) {
+	in := input([]float64{50, 200}, []float64{45, 10})
+	s, out := Step(nil, in)
+	for n := 1; n < 30; n++ {
+		in.Now = t0.Add(time.Duration(n) * 15 * time.Second)
+		s, out = Step(s, in)
+	}
+	for r, o := range out.Sinks {
+		if o.Stuck || o.Reading != Fresh {
+			t.Errorf("sink %d: stuck %v, %v", r, o.Stuck, o.Reading)
+		}
+	}
+}
+
 func TestTrim(t *testing.T) {
 	run := func(load float64, steps int, trim float64) float64 {
 		in := input([]float64{100, 1000}, []float64{load, 10})

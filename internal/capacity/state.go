@@ -20,6 +20,23 @@ type State struct {
 	History []Moment `json:"history,omitempty"`
 	// Rows is the last admission by the names of the candidates.
 	Rows map[string][]float64 `json:"rows,omitempty"`
+	Loss Loss                 `json:"loss"`
+}
+
+// Loss is when availability was last lost, the demand of all sinks then, and until when resolvers
+// follow. Its zero value is no loss.
+type Loss struct {
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"`
+	All   float64   `json:"all"`
+}
+
+// sane is l within its ranges.
+func (l Loss) sane(now time.Time) Loss {
+	if l.At.After(now) || l.Until.Sub(l.At) > 5*time.Hour || amount(l.All) != l.All {
+		return Loss{}
+	}
+	return l
 }
 
 // Memory is what the state knows of one sink.
@@ -52,7 +69,7 @@ type Moment struct {
 	Demand []float64 `json:"demand"` // natural demand as estimated then, by sink
 }
 
-// Cell is the part of the natural demand of one sink that went to another.
+// Cell is the part of the natural demand of one sink that went to another, or to [nobody].
 type Cell struct {
 	From int     `json:"f"`
 	To   int     `json:"t"`
@@ -62,7 +79,7 @@ type Cell struct {
 // adopt is a copy of s for the sinks of in. What it shares with s is never
 // written to.
 func (s *State) adopt(sinks []Sink, now time.Time) *State {
-	n := &State{Last: s.Last, Names: make([]string, len(sinks)), Sinks: make([]Memory, len(sinks))}
+	n := &State{Last: s.Last, Loss: s.Loss.sane(now), Names: make([]string, len(sinks)), Sinks: make([]Memory, len(sinks))}
 	if n.Last.After(now) {
 		n.Last = now
 	}
@@ -112,7 +129,12 @@ func moved(cells []Cell, place []int, sinks int) []Cell {
 	in := func(i int) bool { return i >= 0 && i < len(place) && place[i] >= 0 }
 	f := make(flows, sinks)
 	for _, c := range cells {
-		if in(c.From) && in(c.To) && c.Part > 0 && c.Part <= 1 {
+		if !in(c.From) || !(c.Part > 0 && c.Part <= 1) {
+			continue
+		}
+		if c.To == nobody {
+			f.add(place[c.From], nobody, c.Part)
+		} else if in(c.To) {
 			f.add(place[c.From], place[c.To], c.Part)
 		}
 	}
@@ -172,7 +194,7 @@ func (m *Moment) sane(sinks int) bool {
 	sums := make([]float64, sinks)
 	last := 0
 	for _, c := range m.Cells {
-		if c.From < last || c.From >= sinks || c.To < 0 || c.To >= sinks || !(c.Part > 0 && c.Part <= 1) {
+		if c.From < last || c.From >= sinks || c.To < nobody || c.To >= sinks || !(c.Part > 0 && c.Part <= 1) {
 			return false
 		}
 		last = c.From

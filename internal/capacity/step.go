@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"math"
 	"time"
 )
 
@@ -16,6 +15,8 @@ type sink struct {
 
 	rows   int     // whose home it is
 	weight float64 // of those
+	keeps  float64 // part of its demand that it takes by their availability
+	lost   float64 // part of its demand that nobody takes
 	demand float64 // natural
 	base   float64 // the part of its load that no candidate list moves
 
@@ -119,7 +120,34 @@ func (w *work) urgent() bool {
 		}
 		m.Open = w.sinks[r].open
 	}
+	if loss := &w.state.Loss; lost && !w.in.Now.Before(loss.Until) {
+		*loss = Loss{At: w.in.Now, Until: w.in.Now.Add(w.ttl + time.Duration(mul(w.lag, 1e9)))}
+		for r := range w.sinks {
+			loss.All += w.state.Sinks[r].Demand
+		}
+	}
 	return lost
+}
+
+// deficit is the demand that nobody is fit to take: what sinks are to take above their limits
+// or of rows that are forced on them, and the rows that nobody takes.
+func (w *work) deficit() (sum float64) {
+	forced := make([]float64, len(w.sinks))
+	for i := range w.rows {
+		switch r := &w.rows[i]; {
+		case r.first < 0:
+			sum += r.demand
+		case r.forced:
+			forced[r.sinks[r.first]] += r.demand
+		}
+	}
+	for r := range w.sinks {
+		k := &w.sinks[r]
+		if over := max(k.wanted-k.plain, forced[r]); over > mul(w.total, tiny) {
+			sum += over
+		}
+	}
+	return sum
 }
 
 // finish fills in the output and the state.
@@ -129,6 +157,7 @@ func (w *work) finish(out *Output) {
 		out.Admission[g] = w.rows[i].admission
 	}
 	out.Demand = w.total
+	out.Delay = time.Duration(mul(w.tau(), 1e9))
 	out.Sinks = make([]SinkOutput, len(w.sinks))
 	longest := time.Duration(0)
 	for r := range w.sinks {
@@ -147,10 +176,8 @@ func (w *work) finish(out *Output) {
 		}
 		o.Oscillating, o.Amplitude = m.Swings.verdict()
 		o.Stuck, o.Damped, o.Lump = m.Stuck, k.damped, k.lump
-		if over := k.wanted - k.plain; over > mul(w.total, tiny) && !math.IsInf(k.plain, 1) {
-			out.Deficit += over
-		}
 	}
+	out.Deficit = w.deficit()
 	w.state.Rows = make(map[string][]float64, len(w.rows))
 	for i := range w.rows {
 		w.state.Rows[w.rows[i].key] = w.rows[i].admission

@@ -68,6 +68,9 @@ func (p *parser) host(l *layer) (Host, error) {
 	if d.Names, err = p.ownersOf(all.owners); err != nil {
 		return Host{}, err
 	}
+	if d.Latency != nil && d.Latency.Pos == p.common.said()["latency"] {
+		p.warnReordered(&d.Host)
+	}
 	return d.Host, nil
 }
 

@@ -47,7 +47,7 @@ func (l *layer) options() []word {
 		{"last_resort", "open|closed|regions NAME…|addresses ADDRESS…", 1, many, noBlock, l.lastResort},
 		{"spill_below", "PERCENT", 1, 1, noBlock, l.spillBelow},
 		{"max_down", "PERCENT", 1, 1, noBlock, l.maxDown},
-		{"latency", "FILE [max_age TIME]", 1, 3, noBlock, l.latency},
+		{"latency", "FILE [max_age TIME]|off", 1, 3, noBlock, l.latency},
 		{"shed", "to NAME", 2, 2, noBlock, l.shed},
 	}
 }
@@ -175,6 +175,9 @@ func (l *layer) maxDown(s *statement) error {
 }
 
 func (l *layer) latency(s *statement) (err error) {
+	if len(s.args) == 1 && s.args[0].Text == "off" {
+		return l.set(s, func(d *draft) { d.Latency = nil })
+	}
 	m := &Latency{Pos: s.Pos, Path: s.args[0].Text, MaxAge: 48 * time.Hour}
 	if len(s.args) > 1 {
 		if len(s.args) == 2 || s.args[1].Text != "max_age" {

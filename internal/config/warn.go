@@ -35,6 +35,15 @@ func (b *Block) warnLocations() {
 	}
 }
 
+// warnReordered notes that the block's latency map gives the order of a host's one list for
+// everybody, which may be meant as that of failover, another turn.
+func (b *Block) warnReordered(h *Host) {
+	if h.OwnRules && len(h.Rules) == 1 && h.Rules[0].Rest && len(h.Rules[0].List.Split) == 0 && len(h.Rules[0].List.Order) > 1 {
+		b.note(h.Rules[0].Pos, "host "+h.Names[0]+" has one order for everybody, which the block's latency map ("+h.Latency.Pos.String()+") changes to what users measured: "+
+			"if it is the order of failover, write `latency off` in the host; if not, name the map there")
+	}
+}
+
 // warnLong notes prefixes that ECS is not told apart at.
 func (b *Block) warnLong(m Match) {
 	for _, a := range m.Alts {

@@ -123,18 +123,32 @@ func (b *Block) warnIdle(l *Levers, of, kind string, alone bool, pools []*Pool) 
 	}
 }
 
-// warnCapacity notes what needs a capacity and finds none.
+// warnCapacity notes what needs a capacity and finds none, and capacities without a load.
 func (b *Block) warnCapacity() {
+	for i := range b.Regions {
+		b.warnUnread(&b.Regions[i].Levers, quoted("region", b.Regions[i].Name))
+	}
 	limited := false
 	for i := range b.Hosts {
 		h := &b.Hosts[i]
 		capable := slices.ContainsFunc(h.Pools, func(p Pool) bool { return b.LeversOf(&p).Capacity != nil })
 		limited = limited || capable
+		for k := range h.Pools {
+			b.warnUnread(&h.Pools[k].Levers, "the pool of "+quoted("region", h.Pools[k].Region))
+		}
 		if h.Shed != nil && !capable {
 			b.note(h.Shed.Pos, "shed to "+h.Shed.Name+" of host "+h.title()+": no region or pool of it has a capacity, so none is ever full")
 		}
 	}
 	if b.Guard.MaxUse > 0 && !limited {
 		b.note(b.guards["max_use"], "guard max_use: no region or pool has a capacity to compare with")
+	}
+}
+
+// warnUnread notes a capacity of whose load nothing is ever heard.
+func (b *Block) warnUnread(l *Levers, of string) {
+	if c := l.Capacity; c != nil && l.Load == nil {
+		b.note(c.Pos, "capacity of "+of+" has no `load`: it is taken for filled to its target, so what others spill finds no room there, and nothing spills from it; "+
+			"to have it go by what comes, write `load`")
 	}
 }

@@ -38,6 +38,9 @@ type Backend interface {
 	// Explain tells what a query gets and why. The error is an *Invalid where the
 	// question makes no sense.
 	Explain(ctx context.Context, q Question) (Explained, error)
+	// Returnable holds that an endpoint waits to be taken back for a check. The error is an
+	// *Invalid where it doesn't.
+	Returnable(ctx context.Context, endpoint netip.Addr, check string) error
 	// Return takes an endpoint whose check says `return manual` back into service.
 	// The error is an *Invalid where that can't be.
 	Return(ctx context.Context, endpoint netip.Addr, check string) error
@@ -46,6 +49,8 @@ type Backend interface {
 // Publication is a set of overrides to be put into service, and on what terms.
 type Publication struct {
 	Next *Overrides
+	// Ended says how the overrides ended that are in service and not in Next, by ID.
+	Ended map[string]string
 	// Digest is that of the plan that it is for; with another one in service the error is
 	// ErrStale. Empty: it is for any.
 	Digest string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// retryAfter is how long Run waits after an expiry that couldn't be kept, or that was
-// postponed.
+// retryAfter is how long Run waits after an expiry that couldn't be kept, and until it has
+// what is postponed judged again.
 const retryAfter = 10 * time.Second
 
 // Postponed is an override that has expired and stays in force all the same: guards are
@@ -34,7 +34,8 @@ func (s *Store) expiry(o *Override, now time.Time) Entry {
 }
 
 // Expire drops what has expired, and puts the rest into service. What can't be
-// saved is dropped all the same. What would leave clients without a region is postponed.
+// saved is dropped all the same. What would leave clients without a region is postponed, and
+// all of it if ctx ends before that is known.
 func (s *Store) Expire(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -44,11 +45,18 @@ func (s *Store) Expire(ctx context.Context) error {
 		s.keep(s.current.Load())
 	}
 	now := s.Now()
-	next, expired := s.ending(ctx, now)
+	next, expired, report := s.ending(ctx, now)
+	if ctx.Err() != nil {
+		return fmt.Errorf("judging the end of overrides: %w", context.Cause(ctx))
+	}
 	if len(expired) == 0 {
 		return nil
 	}
-	if err := s.Backend.Publish(context.WithoutCancel(ctx), Publication{Next: next}); err != nil {
+	how := make(map[string]string)
+	for _, o := range expired {
+		how[o.ID] = "it has expired"
+	}
+	if err := s.Backend.Publish(context.WithoutCancel(ctx), Publication{Next: next, Ended: how, Report: report, Accept: lost}); err != nil {
 		return fmt.Errorf("an override has expired, but can't be taken out of service: %w", err)
 	}
 	s.current.Store(next)
@@ -62,18 +70,9 @@ func (s *Store) Expire(ctx context.Context) error {
 
 // Run drops overrides when they expire, until ctx ends.
 func (s *Store) Run(ctx context.Context) {
+	again := s.Now().Add(retryAfter)
 	for {
-		wait := time.Hour // clocks are set
-		if at := s.Overrides().Expiry(); !at.IsZero() {
-			wait = min(wait, max(0, at.Sub(s.Now())))
-		}
-		if len(s.Postponed()) > 0 {
-			wait = retryAfter
-		}
-		if s.unsaved.Load() {
-			wait = min(wait, retryAfter)
-		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(s.pause(again))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -90,10 +89,33 @@ func (s *Store) Run(ctx context.Context) {
 			case <-time.After(retryAfter):
 			}
 		}
+		again = s.Now().Add(retryAfter)
 	}
 }
 
-// Postponed are the overrides that stay in force though they have expired.
+// pause is how long Run waits: until an override expires, or until again where one is postponed
+// or not saved.
+func (s *Store) pause(again time.Time) time.Duration {
+	now, postponed := s.Now(), s.Postponed()
+	wait := time.Hour // clocks are set
+	for _, o := range s.Overrides().All() {
+		if !o.Never && !names(postponed, o) {
+			wait = min(wait, o.Until.Sub(now))
+		}
+	}
+	if len(postponed) > 0 || s.unsaved.Load() {
+		wait = min(wait, again.Sub(now))
+	}
+	return max(0, wait)
+}
+
+// names tells whether an override is among those postponed.
+func names(list []Postponed, o *Override) bool {
+	return slices.ContainsFunc(list, func(p Postponed) bool { return p.ID == o.ID })
+}
+
+// Postponed are the overrides that stay in force though they have expired, those first that
+// were judged longest ago.
 func (s *Store) Postponed() []Postponed {
 	list := s.postponed.Load()
 	if list == nil {
@@ -103,53 +125,67 @@ func (s *Store) Postponed() []Postponed {
 	return slices.DeleteFunc(slices.Clone(*list), func(p Postponed) bool { return set.Find(p.ID) == nil })
 }
 
-// ending gives the set without what ends now, and that: all that has expired, or if that
-// would leave clients without a region, those that do no harm each by itself. The rest is
-// postponed.
-func (s *Store) ending(ctx context.Context, now time.Time) (next *Overrides, ended []*Override) {
+// ending gives the set without what ends now, that, and what it would do: all that has
+// expired, or if that would leave clients without a region, those that do no harm each by
+// itself. The rest is postponed. To judge takes long, and changes wait: of those that are
+// postponed already only one is judged by itself, in turn.
+func (s *Store) ending(ctx context.Context, now time.Time) (next *Overrides, ended []*Override, report Report) {
 	set := s.current.Load()
 	next, ended = set.prune(now)
 	var why error
 	if len(ended) > 0 {
-		why = s.loses(ctx, next)
+		report, why = s.loses(ctx, next)
 	}
 	if why == nil {
 		s.postpone(nil)
-		return next, ended
+		return next, ended, report
 	}
-	var kept []Postponed
 	expired := ended
+	kept := slices.DeleteFunc(s.Postponed(), func(p Postponed) bool { return !slices.Contains(expired, p.Override) })
+	due := slices.DeleteFunc(slices.Clone(expired), func(o *Override) bool { return names(kept, o) })
+	if len(kept) > 0 {
+		due, kept = append(due, kept[0].Override), kept[1:]
+	}
 	next, ended = set, nil
-	for _, o := range expired {
+	for _, o := range due {
 		less := next.clone()
 		less.drop(o)
+		judged := report
 		if len(expired) > 1 {
-			why = s.loses(ctx, less)
+			judged, why = s.loses(ctx, less)
 		}
 		if why != nil {
 			kept = append(kept, Postponed{o, why})
 			continue
 		}
-		next, ended = less, append(ended, o)
+		next, ended, report = less, append(ended, o), judged
 	}
 	s.postpone(kept)
-	return next, ended
+	return next, ended, report
 }
 
-// loses tells which guards are against a set as it would leave clients without a region, or a
-// host without those that it needs; nil: none. What merely moves many at once was said
-// when the override was made.
-func (s *Store) loses(ctx context.Context, next *Overrides) error {
+// loses foretells what a set would do, and why it must not.
+func (s *Store) loses(ctx context.Context, next *Overrides) (Report, error) {
 	report, err := s.Backend.WhatIf(ctx, next)
 	if err != nil {
-		return nil // nobody can say what it would do
+		return report, nil // nobody can say what it would do
 	}
-	lost := slices.DeleteFunc(slices.Clone(report.Refusals), func(r Refusal) bool { return r.Guard != "usable" && r.Guard != "require" })
-	if len(lost) > 0 {
-		return &Refused{lost}
+	if err := lost(report); err != nil {
+		return report, err
 	}
 	if len(report.Refusals) > 0 {
 		s.Logf("control: an override expires, as was said when it was made, though %v", &Refused{report.Refusals})
+	}
+	return report, nil
+}
+
+// lost tells which guards are against what would leave clients without a region, or a host
+// without those that it needs; nil: none. What merely moves many at once was said when the
+// override was made.
+func lost(report Report) error {
+	list := slices.DeleteFunc(slices.Clone(report.Refusals), func(r Refusal) bool { return r.Guard != "usable" && r.Guard != "require" })
+	if len(list) > 0 {
+		return &Refused{list}
 	}
 	return nil
 }
@@ -159,7 +195,7 @@ func (s *Store) postpone(list []Postponed) {
 	before := s.Postponed()
 	s.postponed.Store(&list)
 	for _, p := range list {
-		if !slices.ContainsFunc(before, func(b Postponed) bool { return b.ID == p.ID }) {
+		if !names(before, p.Override) {
 			s.Logf("control: %s", p)
 		}
 	}

@@ -106,19 +106,6 @@ func (s *Overrides) Find(id string) *Override {
 	return nil
 }
 
-// Expiry is when the first of them expires; zero: none does.
-func (s *Overrides) Expiry() (first time.Time) {
-	if s == nil {
-		return first
-	}
-	for _, o := range s.all {
-		if !o.Never && (first.IsZero() || o.Until.Before(first)) {
-			first = o.Until
-		}
-	}
-	return first
-}
-
 // Revision grows with every change.
 func (s *Overrides) Revision() uint64 {
 	if s == nil {

@@ -22,6 +22,7 @@ func (b *plainBackend) Publish(_ context.Context, p Publication) error {
 }
 func (*plainBackend) Status(context.Context) (Status, error)               { return Status{Digest: "aa"}, nil }
 func (*plainBackend) Explain(context.Context, Question) (Explained, error) { return Explained{}, nil }
+func (*plainBackend) Returnable(context.Context, netip.Addr, string) error { return nil }
 func (b *plainBackend) Return(context.Context, netip.Addr, string) error {
 	b.returned = true
 	return nil

@@ -72,6 +72,21 @@ func (p *proposal) accept(report Report) error {
 	return nil
 }
 
+// ended says how the overrides ended that a proposal takes away, by ID.
+func (p *proposal) ended() map[string]string {
+	how := make(map[string]string)
+	for i, a := range p.applied {
+		by := fmt.Sprintf("by %s: %s", p.by.Name, p.changes[i].Why)
+		if a.Cancelled != nil {
+			how[a.Cancelled.ID] = "cancelled " + by
+		}
+		if a.Replaced != nil {
+			how[a.Replaced.ID] = fmt.Sprintf("override %s is in its place, %s", a.Override.ID, by)
+		}
+	}
+	return how
+}
+
 // of tells which change of a list is wrong.
 func (i *Invalid) of(at, n int) *Invalid {
 	if n == 1 {

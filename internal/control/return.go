@@ -6,7 +6,8 @@ import (
 	"net/netip"
 )
 
-// Return takes an endpoint back into service, and writes it down first.
+// Return takes an endpoint back into service, and writes it down first. If something else ends
+// the wait at that very moment, the audit log has both that it was accepted and that it failed.
 func (s *Store) Return(ctx context.Context, by Author, r ReturnRequest) (Returned, error) {
 	endpoint, wrong := parseEndpoint(r.Endpoint)
 	if wrong != nil {
@@ -29,6 +30,11 @@ func (s *Store) Return(ctx context.Context, by Author, r ReturnRequest) (Returne
 		e.Outcome, e.Reason = OutcomeRefused, ErrStale.Error()
 		s.note(e)
 		return Returned{}, ErrStale
+	}
+	if err := s.Backend.Returnable(ctx, endpoint, r.Check); err != nil {
+		e.Outcome, e.Reason = OutcomeRefused, err.Error()
+		s.note(e)
+		return Returned{}, err
 	}
 	if err := s.audit.write(e); err != nil {
 		return Returned{}, fmt.Errorf("%w: %w", ErrNotKept, err)

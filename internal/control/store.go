@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -152,7 +153,7 @@ func (s *Store) commit(ctx context.Context, p *proposal) error {
 		err = fmt.Errorf("%w: %w", ErrNotKept, err)
 	} else {
 		written := p.forced
-		err = s.Backend.Publish(ctx, Publication{p.next, p.digest, p.report, p.accept})
+		err = s.Backend.Publish(ctx, Publication{p.next, p.ended(), p.digest, p.report, p.accept})
 		if err == nil && p.forced && !written { // guards were not against it before
 			s.note(p.entries(true, "")...)
 		}
@@ -203,7 +204,9 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	}
 	status.Version, status.Overrides = set.version(status.Digest), set.All()
 	status.Warnings = append(s.Lost(), status.Warnings...)
-	for _, p := range s.Postponed() {
+	postponed := s.Postponed()
+	slices.SortFunc(postponed, func(a, b Postponed) int { return a.number() - b.number() })
+	for _, p := range postponed {
 		status.Warnings = append(status.Warnings, p.String())
 	}
 	return status, nil

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -233,7 +234,7 @@ func TestExpiryTriedAgain(t *testing.T) {
 		r.must(t, `{"lever":"drain","region":"ap","value":"off","why":"needed","never":true}`)
 		r.must(t, `{"changes":[{"lever":"drain","region":"eu"},{"lever":"drain","region":"us"}],"why":"only ap","for":"1h","force":true}`)
 		r.backend.FailWith(func(method string) error {
-			if method == "Publish" && r.Overrides().Expiry().After(time.Now().Add(-5*time.Second)) {
+			if method == "Publish" && r.Overrides().Find("2").Until.After(time.Now().Add(-5*time.Second)) {
 				return errors.New("not now")
 			}
 			return nil
@@ -309,6 +310,44 @@ func runningRoom(t *testing.T) *room {
 	return r
 }
 
+// TestExpiryUnjudged has a store end while guards are asked about what has expired, and
+// an outage come after they were: it stays in force.
+func TestExpiryUnjudged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile func(r *room, leave func())
+		want      error // nil: a refusal
+	}{
+		"the store ends": {func(r *room, leave func()) {
+			r.backend.FailWith(func(method string) error {
+				if method != "WhatIf" {
+					return nil
+				}
+				leave()
+				return context.Canceled
+			})
+		}, context.Canceled},
+		"an outage": {func(r *room, _ func()) {
+			r.backend.Upset(control.Report{Refusals: []control.Refusal{{Guard: "usable", Reason: "us is down"}}})
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t)
+			r.must(t, `{"lever":"drain","region":"ap","value":"off","why":"needed","for":"1h"}`)
+			r.pass(2 * time.Hour)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			tc.meanwhile(r, leave)
+			err := r.Expire(ctx)
+			if refused := (*control.Refused)(nil); err == nil || tc.want == nil && !errors.As(err, &refused) || tc.want != nil && !errors.Is(err, tc.want) {
+				t.Errorf("it is %v", err)
+			}
+			if got := stateOf(r.backend.Current()); got != "1 drain region ap = off" || r.state() != got {
+				t.Errorf("in force is %q, kept %q", got, r.state())
+			}
+		})
+	}
+}
+
 func TestReturn(t *testing.T) {
 	r := newRoom(t)
 	ask := control.ReturnRequest{Endpoint: "192.0.2.1", Check: "web", Why: "disk replaced", Version: r.Version()}
@@ -330,5 +369,9 @@ func TestReturn(t *testing.T) {
 	}
 	if got := r.backend.Returned(); len(got) != 1 || got[0] != "192.0.2.1 web" {
 		t.Errorf("back are %q", got)
+	}
+	const trail = "return endpoint 192.0.2.1 accepted\nreturn endpoint 192.0.2.1 refused\nreturn endpoint 192.0.2.1 refused"
+	if got := r.trail(t); got != trail { // of another check, and another version
+		t.Errorf("the log is %s", got)
 	}
 }

@@ -2,8 +2,9 @@
 // keep going to its addresses, how many of their requests fail, and what a
 // shorter TTL or a faster check would change.
 //
-// Detection takes a phase of up to one interval, since an outage begins anywhere
-// between two probes, then enough failed probes, then the time to publish. From
+// An outage begins anywhere between two probes, so the first that fails begins up to
+// one interval after it. The one that makes the verdict begins fall-1 intervals later,
+// takes the time that a probe takes to fail, and then the new answer is published. From
 // there on caches let go: those that honour the TTL have kept the answer for a
 // time between nothing and the TTL, evenly spread, and others keep it longer.
 package failover
@@ -27,14 +28,20 @@ type Population struct {
 
 // Model is what the course of a failover follows from.
 type Model struct {
-	// Interval and Fall are those of the health check: so many failed probes in a row,
-	// so far apart. Detection, where it is positive, replaces their product.
-	Interval  time.Duration
-	Fall      int
-	Detection time.Duration
-	// Phase adds the time until the first failed probe, spread evenly over one
-	// interval, where it counts: in curves by its mean, in percentiles as it is.
-	Phase       bool
+	// Interval and Fall are those of the health check: so many failed probes in a row, of
+	// which one begins every interval.
+	Interval time.Duration
+	Fall     int
+	// Timeout is how long a probe takes to fail, at most an interval: the timeout of the
+	// check if the region is silent, 0 if it refuses at once. With Retry a failed probe is
+	// tried again after a second before it counts.
+	Timeout time.Duration
+	Retry   bool
+	// Phase adds the time until the first failed probe begins, spread evenly over one
+	// interval: in curves by its mean, in percentiles as it is.
+	Phase bool
+	// Detection is the whole time from the outage to the verdict where Fall is 0.
+	Detection   time.Duration
 	Publish     time.Duration // from the verdict to the first new answer
 	Populations []Population
 	Horizon     time.Duration // how far the integral goes; 0: until everybody has moved
@@ -49,14 +56,18 @@ const (
 
 // Check says what of a model can't be meant.
 func (m *Model) Check() error {
-	if m.Detection <= 0 && (m.Interval <= 0 || m.Interval > longest || m.Fall < 1 || m.Fall > mostFailures) {
-		return fmt.Errorf("interval %s and fall %d: expected an interval above 0 and up to %s, and 1 to %d failures", m.Interval, m.Fall, longest, mostFailures)
+	if m.Fall != 0 {
+		if err := m.checkProbes(); err != nil {
+			return err
+		}
 	}
-	if m.Detection > longest || m.Publish > longest || m.Horizon > longest {
-		return fmt.Errorf("detection, publish delay and horizon: expected up to %s", longest)
+	for _, d := range []time.Duration{m.Detection, m.Publish, m.Horizon} {
+		if d < 0 || d > longest {
+			return fmt.Errorf("detection, publish delay and horizon: expected 0 to %s, not %s", longest, d)
+		}
 	}
-	if m.Publish < 0 || m.Horizon < 0 || m.Rate < 0 || math.IsNaN(m.Rate) || math.IsInf(m.Rate, 0) {
-		return fmt.Errorf("publish delay, horizon and rate can't be below 0 or without end")
+	if m.Rate < 0 || math.IsNaN(m.Rate) || math.IsInf(m.Rate, 0) {
+		return fmt.Errorf("rate %g: it can't be below 0 or without end", m.Rate)
 	}
 	sum := 0.0
 	for _, p := range m.Populations {
@@ -71,23 +82,63 @@ func (m *Model) Check() error {
 	return nil
 }
 
-// detected is the time from the outage to the first new answer, without the phase.
-func (m *Model) detected() float64 {
-	d := m.Detection
-	if d <= 0 {
-		d = time.Duration(m.Fall) * m.Interval
+func (m *Model) checkProbes() error {
+	if m.Interval <= 0 || m.Interval > longest || m.Fall < 1 || m.Fall > mostFailures {
+		return fmt.Errorf("interval %s and fall %d: expected an interval above 0 and up to %s, and 1 to %d failures", m.Interval, m.Fall, longest, mostFailures)
 	}
-	return (d + m.Publish).Seconds()
+	if most := Timeout(m.Interval, m.Interval, m.Retry); m.Timeout < 0 || m.Timeout > most {
+		if m.Retry {
+			return fmt.Errorf("timeout %s: two probes of it with a second between must fit in the interval of %s", m.Timeout, m.Interval)
+		}
+		return fmt.Errorf("timeout %s: expected 0 to the interval, which is %s", m.Timeout, m.Interval)
+	}
+	return nil
+}
+
+// retryDelay is how long after a failure a check with Retry tries again.
+const retryDelay = time.Second
+
+// Timeout is the longest timeout up to the one wanted that fits in an interval, beside a
+// second probe with retry; below 0 if none does.
+func Timeout(wanted, interval time.Duration, retry bool) time.Duration {
+	if retry {
+		return min(wanted, (interval-retryDelay)/2)
+	}
+	return min(wanted, interval)
+}
+
+// detected is the time to the first new answer from where the first failed probe
+// begins; with Detection, from the outage.
+func (m *Model) detected() time.Duration {
+	d := m.Detection
+	if m.Fall > 0 {
+		d = time.Duration(m.Fall-1)*m.Interval + m.Timeout
+		if m.Retry {
+			d += retryDelay + m.Timeout
+		}
+	}
+	return d + m.Publish
+}
+
+// phase is how long after the outage the first failed probe begins at most.
+func (m *Model) phase() time.Duration {
+	if m.Phase && m.Fall > 0 {
+		return m.Interval
+	}
+	return 0
 }
 
 // Start is when the first new answer is out, in seconds after the outage began;
 // with Phase, on average.
 func (m *Model) Start() float64 {
-	d := m.detected()
-	if m.Phase {
-		d += m.Interval.Seconds() / 2
-	}
-	return d
+	return m.detected().Seconds() + m.phase().Seconds()/2
+}
+
+// Refused is Start for a region that refuses probes at once.
+func (m *Model) Refused() float64 {
+	at := *m
+	at.Timeout = 0
+	return at.Start()
 }
 
 // Left is the part of the clients, 0..1, that still go to the region t seconds after

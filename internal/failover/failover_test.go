@@ -9,9 +9,10 @@ import (
 const s = time.Second
 
 // article is the outage worked through in public write-ups of DNS failover: 30 s of
-// detection, 10 s of publication, TTL 60.
+// detection, 10 s of publication, TTL 60. Three times the interval are what it takes from
+// where the first failed probe begins if each takes the whole interval to fail.
 func article() Model {
-	return Model{Interval: 10 * s, Fall: 3, Publish: 10 * s, Populations: Customary(60 * s), Horizon: 340 * s, Rate: 40000}
+	return Model{Interval: 10 * s, Timeout: 10 * s, Fall: 3, Publish: 10 * s, Populations: Customary(60 * s), Horizon: 340 * s, Rate: 40000}
 }
 
 func near(t *testing.T, what string, got, want, within float64) {
@@ -46,7 +47,7 @@ func TestAlternativesOfTheArticle(t *testing.T) {
 	near(t, "TTL 30", short.Lost(), 89.5, 1e-9)
 
 	fast := article()
-	fast.Detection = 15 * s
+	fast.Fall, fast.Detection = 0, 15*s
 	near(t, "detection 15 s, same horizon", fast.Lost(), 87.25, 1e-9)
 	fast.Horizon = 325 * s
 	near(t, "detection 15 s, same window after it", fast.Lost(), 86.5, 1e-9)
@@ -67,6 +68,31 @@ func TestAlternativesOfTheArticle(t *testing.T) {
 
 func article2() *Model { m := article(); return &m }
 
+// TestDetection works the times out by hand: from where the first failed probe begins two
+// intervals to the third, and what that takes to fail.
+func TestDetection(t *testing.T) {
+	for _, c := range []struct {
+		model          Model
+		start, refused float64
+	}{
+		{Model{Interval: 4 * s, Fall: 3}, 8, 8},
+		{Model{Interval: 4 * s, Fall: 3, Phase: true}, 10, 10},
+		{Model{Interval: 4 * s, Fall: 3, Phase: true, Timeout: 2 * s, Publish: 1 * s}, 13, 11},
+		{Model{Interval: 8 * s, Fall: 3, Timeout: 3 * s, Retry: true}, 23, 17},
+		{Model{Interval: 8 * s, Fall: 1, Timeout: 3 * s}, 3, 0},
+		{Model{Interval: 8 * s, Phase: true, Detection: 5 * s, Publish: 1 * s}, 6, 6},
+		{Model{Interval: 8 * s, Phase: true}, 0, 0},
+	} {
+		c.model.Populations = Customary(60 * s)
+		if err := c.model.Check(); err != nil {
+			t.Error(err)
+		}
+		near(t, "first new answer", c.model.Start(), c.start, 1e-9)
+		near(t, "of one that refuses", c.model.Refused(), c.refused, 1e-9)
+		near(t, "mean of those that keep nothing", c.model.Spread(0, 0, 0).Mean(), c.start, 1e-9)
+	}
+}
+
 // TestLostIsTheIntegralOfLeft compares the closed form with a sum of thin slices.
 func TestLostIsTheIntegralOfLeft(t *testing.T) {
 	r := rng(7)
@@ -76,7 +102,7 @@ func TestLostIsTheIntegralOfLeft(t *testing.T) {
 			a, b = b, a
 		}
 		m := Model{
-			Interval: time.Duration(1+20*r.unit()) * s, Fall: 1 + int(4*r.unit()), Phase: r.unit() < 0.5,
+			Interval: time.Duration(1+20*r.unit()) * s, Timeout: time.Duration(r.unit() * 1e9), Fall: 1 + int(4*r.unit()), Phase: r.unit() < 0.5,
 			Publish: time.Duration(20 * r.unit() * 1e9),
 			Populations: []Population{
 				{Share: a, Keep: time.Duration(100*r.unit()) * s},
@@ -102,7 +128,7 @@ func TestEarlyHorizon(t *testing.T) {
 
 // oracle is the model with uniform delays and stragglers; ttl is what differs.
 func oracle(ttl time.Duration) *Spread {
-	m := Model{Interval: 10 * s, Fall: 3, Phase: true, Publish: 5 * s}
+	m := Model{Interval: 10 * s, Timeout: 10 * s, Fall: 3, Phase: true, Publish: 5 * s}
 	return m.Spread(ttl, 0.03, 900*s)
 }
 
@@ -257,6 +283,10 @@ func TestWindows(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for what, change := range map[string]func(*Model){
 		"no interval":      func(m *Model) { m.Interval = 0 },
+		"no failures":      func(m *Model) { m.Fall = -1 },
+		"a long timeout":   func(m *Model) { m.Timeout = m.Interval + 1 },
+		"a long retry":     func(m *Model) { m.Timeout, m.Retry = m.Interval/2, true },
+		"less than none":   func(m *Model) { m.Fall, m.Detection = 0, -1 },
 		"shares beyond 1":  func(m *Model) { m.Populations[0].Share = 0.9 },
 		"a negative share": func(m *Model) { m.Populations[0].Share = -1 },
 		"no number":        func(m *Model) { m.Rate = math.NaN() },

@@ -76,9 +76,9 @@ func Window(fall int, interval, window time.Duration) error {
 	return nil
 }
 
-// Recovery is the least time from a region's recovery to the verdict, and how many
-// probes it takes: both rise successes and, since the first one, a time over must
-// have passed.
+// Recovery is how many good probes in a row it takes until a region is up again, and the
+// time from where the first of them begins to the last: there must be rise, and they must
+// span a time over. The first begins up to an interval after the region recovered.
 func Recovery(rise int, interval, over time.Duration) (probes int, after time.Duration) {
 	probes = rise
 	if more := int(math.Ceil(float64(over)/float64(interval))) + 1; more > probes {

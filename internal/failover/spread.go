@@ -144,9 +144,5 @@ func (r *rng) unit() float64 {
 // Spread gives the model's times for clients that honour the TTL; the others are
 // those who take longer by up to beyond.
 func (m *Model) Spread(ttl time.Duration, part float64, beyond time.Duration) *Spread {
-	s := &Spread{Fixed: time.Duration(m.detected() * float64(time.Second)), Even: []time.Duration{ttl}, Part: part, Beyond: beyond}
-	if m.Phase {
-		s.Even = append(s.Even, m.Interval)
-	}
-	return s
+	return &Spread{Fixed: m.detected(), Even: []time.Duration{ttl, m.phase()}, Part: part, Beyond: beyond}
 }

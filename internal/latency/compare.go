@@ -11,8 +11,8 @@ import (
 // CompareOptions say what to compare maps by.
 type CompareOptions struct {
 	// Demand is what the addresses of a prefix ask for, in any unit. Without it,
-	// demand is the samples behind the entry, of the new map if it has one; and in maps
-	// without measurements every entry counts alike. Part of an entry's addresses has
+	// demand is the samples behind the entry, of the new map if it has one, of all that the new
+	// map's build saw, if it says so; and in maps without measurements every entry counts alike. Part of an entry's addresses has
 	// that part of its demand.
 	Demand func(netip.Prefix) float64
 	Top    int // moves that are listed, at most
@@ -22,7 +22,8 @@ type CompareOptions struct {
 	Regions []string
 }
 
-// Comparison is what a new map changes. Parts are of the demand that either map holds.
+// Comparison is what a new map changes. Parts are of all the demand that the new map was made
+// from, or, where that isn't known, of what either map holds.
 type Comparison struct {
 	By        string     `json:"demand_by"` // given, samples or entries
 	Clients   SideChange `json:"clients"`
@@ -84,7 +85,7 @@ func Compare(old, new *Map, o CompareOptions) *Comparison {
 	}
 	before, after := old.sides(), new.sides()
 	for i, into := range []*SideChange{&c.Clients, &c.Resolvers} {
-		s := sideComparer{by: c.By, o: o, old: old.Regions, new: new.Regions, shares: map[string]*RegionShare{}}
+		s := sideComparer{by: c.By, whole: new.Demand[i], o: o, old: old.Regions, new: new.Regions, shares: map[string]*RegionShare{}}
 		*into = s.compare(before[i], after[i])
 		if o.Budget > 0 && into.changed() > o.Budget {
 			c.refuse("%.1f %% of the demand of %ss changes its region (%.1f %% moves, %.1f %% enters the map, %.1f %% leaves it): more than %.1f %%",
@@ -126,6 +127,7 @@ func notNewer(old, new *Map) string {
 // sideComparer compares the clients or the resolvers of two maps.
 type sideComparer struct {
 	by       string
+	whole    uint64 // demand that the new map was made from; 0: not known
 	o        CompareOptions
 	old, new []string // regions
 	shares   map[string]*RegionShare
@@ -140,6 +142,9 @@ type sideComparer struct {
 func (s *sideComparer) compare(before, after []Entry) SideChange {
 	s.change = SideChange{EntriesBefore: len(before), EntriesAfter: len(after), Shares: []RegionShare{}, Top: []Move{}}
 	overlay(before, after, s.piece)
+	if s.by == "samples" { // old entries may hold more than there is now
+		s.total = max(s.total, float64(s.whole))
+	}
 	c := &s.change
 	if s.measured > 0 {
 		c.P75 = s.gain / s.measured

@@ -169,6 +169,20 @@ func TestCompareSmall(t *testing.T) {
 	}
 }
 
+// TestCompareWhole holds that parts are of all that the new map was made from, if it says so.
+func TestCompareWhole(t *testing.T) {
+	old := parse(t, small)
+	next := parse(t, strings.NewReplacer("03:00:00", "04:00:00", "us:20/500 eu:31.25/600", "eu:18/700 us:22/300", "regions", "demand 100000 0\nregions").Replace(small))
+	c := Compare(old, next, CompareOptions{Top: 5, Budget: 0.02})
+	if c.By != "samples" || c.Clients.Moved != 0.01 || c.Clients.Top[0].Demand != 0.01 || len(c.Refusals) != 0 {
+		t.Errorf("%+v", c)
+	}
+	next.Demand[0] = 1 // less than the entries say: they count
+	if c := Compare(old, next, CompareOptions{}); c.Clients.Moved != 1000.0/8900 {
+		t.Errorf("%+v", c.Clients)
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	old := parse(t, small)
 	rolled := *old

@@ -185,6 +185,7 @@ func TestDigest(t *testing.T) {
 	seen := map[uint64]string{parse(t, small).Digest(): "the map itself"}
 	for _, edit := range []string{
 		"03:00:00|04:00:00", "from 2026-11-23|from 2026-11-22", "until 2026-11-30|until 2026-11-29", "eu us ap|us eu ap", "\n192.0.2.0/24|\n192.0.2.0/25",
+		"regions|demand 5 6\nregions", "regions|demand 6 5\nregions",
 		":12.5/|:12.6/", "/4000|/4001", "1.5%|1.6%", "us:20/500 eu:31.25/600|us:20/500", "\nresolvers\n|\n", " ap eu|", "\n\nclients|\nrollback 2026-11-30T05:00:00Z \"a\" \"b\"\n\nclients",
 		"ap eu\n|eu ap\n",
 	} {
@@ -199,7 +200,7 @@ func TestDigest(t *testing.T) {
 		}
 		seen[m.Digest()] = edit
 	}
-	if len(seen) < 11 {
+	if len(seen) < 13 {
 		t.Errorf("only %d maps", len(seen))
 	}
 }

@@ -24,6 +24,9 @@ func randomMap(r *rand.Rand, n int) *Map {
 	if r.IntN(2) == 0 {
 		m.From, m.Until = m.Built.Add(-48*time.Hour), m.Built.Add(-time.Hour)
 	}
+	if r.IntN(2) == 0 {
+		m.Demand = [2]uint64{r.Uint64(), uint64(r.IntN(3))}
+	}
 	if r.IntN(3) == 0 {
 		m.Rollback = &Rollback{At: m.Built.Add(time.Hour), Why: `loss in "eu" # again`, By: "night shift é"}
 	}

@@ -102,6 +102,10 @@ func (m *Map) Digest() uint64 {
 			b = b[:0]
 		}
 	}
+	if m.Demand != [2]uint64{} {
+		number(m.Demand[0])
+		number(m.Demand[1])
+	}
 	h.Write(b)
 	return h.Sum64()
 }

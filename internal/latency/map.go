@@ -30,6 +30,9 @@ type Map struct {
 	// From and Until bound the measurements that it was made from: From is
 	// in it, Until is not. Zero times: not known.
 	From, Until time.Time
+	// Demand is the measurements of clients and of resolvers, by weight, that it was made
+	// from, most of them of prefixes without an entry. 0: not known.
+	Demand [2]uint64
 	// Regions are the names that the entries' indexes refer to.
 	Regions []string
 	// Clients is keyed by client prefix, for queries with a client subnet;

@@ -92,6 +92,9 @@ func parseHead(meta maxminddb.Metadata) (*Map, error) {
 	if h.Until != nil {
 		m.Until = h.Until.UTC()
 	}
+	if h.Demand != nil {
+		m.Demand = *h.Demand
+	}
 	if m.Rollback != nil {
 		m.Rollback.At = m.Rollback.At.UTC()
 	}

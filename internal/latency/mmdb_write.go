@@ -28,6 +28,7 @@ type head struct {
 	Format   int        `json:"format"`
 	From     *time.Time `json:"from,omitempty"`
 	Until    *time.Time `json:"until,omitempty"`
+	Demand   *[2]uint64 `json:"demand,omitempty"`
 	Regions  []string   `json:"regions"`
 	Rollback *Rollback  `json:"rollback,omitempty"`
 }
@@ -219,6 +220,9 @@ func (t *treeWriter) metadata(m *Map) ([]byte, error) {
 	}
 	if !m.Until.IsZero() {
 		h.Until = &m.Until
+	}
+	if m.Demand != [2]uint64{} {
+		h.Demand = &m.Demand
 	}
 	if h.Regions == nil {
 		h.Regions = []string{}

@@ -52,6 +52,9 @@ func ReadText(name string, r io.Reader) (*Map, error) {
 	return p.m, nil
 }
 
+// headWords begin the lines of the header.
+var headWords = []string{wordBuilt, wordFrom, wordUntil, wordDemand, wordRegions, wordRollback}
+
 // inHeader is the side of a textParser before the sections.
 const inHeader = -1
 
@@ -86,6 +89,8 @@ func (p *textParser) parse(line []byte) error {
 			return fmt.Errorf("expected \"%s %d\", found %q: read it with the release that wrote it", magic, FormatVersion, clip(line))
 		}
 		return nil
+	case p.side != inHeader && slices.Contains(headWords, word):
+		return fmt.Errorf("%s is a line of the header: put it before the sections, %s and %s", word, wordClients, wordResolvers)
 	case word == wordClients || word == wordResolvers:
 		if slices.Contains(p.said, word) {
 			return fmt.Errorf("a second section %s: put the entries under the first", word)
@@ -123,6 +128,8 @@ func (p *textParser) header(line string) (err error) {
 		p.m.From, err = instant(uncomment(rest))
 	case wordUntil:
 		p.m.Until, err = instant(uncomment(rest))
+	case wordDemand:
+		p.m.Demand, err = demand(strings.Fields(uncomment(rest)))
 	case wordRegions:
 		for _, name := range strings.Fields(uncomment(rest)) {
 			before := len(p.names.list)
@@ -137,8 +144,8 @@ func (p *textParser) header(line string) (err error) {
 	case wordRollback:
 		p.m.Rollback, err = rollback(rest)
 	default:
-		err = fmt.Errorf("expected %s, %s, %s, %s, %s, or a section, %s or %s, found %q",
-			wordBuilt, wordFrom, wordUntil, wordRegions, wordRollback, wordClients, wordResolvers, clip([]byte(word)))
+		err = fmt.Errorf("expected %s, %s, %s, %s, %s, %s, or a section, %s or %s, found %q",
+			wordBuilt, wordFrom, wordUntil, wordDemand, wordRegions, wordRollback, wordClients, wordResolvers, clip([]byte(word)))
 	}
 	return err
 }
@@ -157,6 +164,20 @@ func instant(word string) (time.Time, error) {
 		return t, fmt.Errorf("expected a time such as 2026-11-30T04:00:00Z, found %q", clip([]byte(word)))
 	}
 	return t.UTC(), nil
+}
+
+// demand reads the measurements of clients and of resolvers.
+func demand(words []string) (d [2]uint64, err error) {
+	if len(words) != len(d) {
+		err = strconv.ErrSyntax
+	}
+	for i := 0; i < len(d) && err == nil; i++ {
+		d[i], err = strconv.ParseUint(words[i], 10, 64)
+	}
+	if err != nil {
+		return d, fmt.Errorf("expected two whole numbers, the measurements of clients and of resolvers, found %q", clip([]byte(strings.Join(words, " "))))
+	}
+	return d, nil
 }
 
 // rollback reads "TIME BY WHY", the last two quoted.

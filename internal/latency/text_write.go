@@ -16,6 +16,7 @@ const (
 	wordBuilt     = "built"
 	wordFrom      = "from"
 	wordUntil     = "until"
+	wordDemand    = "demand"
 	wordRegions   = "regions"
 	wordRollback  = "rollback"
 	wordClients   = "clients"
@@ -37,6 +38,9 @@ func WriteText(w io.Writer, m *Map) error {
 		if !t.time.IsZero() {
 			fmt.Fprintf(out, "%s %s\n", t.word, stamp(t.time))
 		}
+	}
+	if m.Demand != [2]uint64{} {
+		fmt.Fprintf(out, "%s %d %d\n", wordDemand, m.Demand[0], m.Demand[1])
 	}
 	if r := m.Rollback; r != nil {
 		fmt.Fprintf(out, "%s %s %q %q\n", wordRollback, stamp(r.At), r.By, r.Why)

@@ -3,6 +3,7 @@ package latency
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -70,6 +71,9 @@ func parseZones(data []byte) (groups []zoneGroup, line int, err error) {
 		if t, more := d.Token(); more != io.EOF {
 			err = fmt.Errorf("unexpected %v after the zones", t)
 		}
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = errors.New("the JSON ends too early: copy the whole file")
 	}
 	if err == nil && !found {
 		err = fmt.Errorf("expected %q, with networks by cache group", zonesKey)

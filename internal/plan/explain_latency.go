@@ -24,7 +24,7 @@ type LatencyWhy struct {
 	Measured []MeasuredRegion `json:"measured,omitempty"`
 	Changed  bool             `json:"changed,omitempty"`
 	// Ignored is why the map, or its entry, says nothing here: too_old, prefix_rule (one
-	// decides), refused (the client is), special_space, or not_listed (the client's list has
+	// decides), refused (the client is), special_space, split (the weights written hold), or not_listed (the client's list has
 	// none of the entry's regions).
 	Ignored string `json:"ignored,omitempty"`
 	// Without is the list that the client would have without the map, and By what
@@ -109,6 +109,8 @@ func ignoredEntry(why *topology.Reasons) string {
 		return ""
 	case why.List.Refuse:
 		return "refused"
+	case len(why.List.Split) > 0:
+		return "split"
 	case why.Decided == topology.Prefix:
 		return "prefix_rule"
 	case why.SpecialSpace:

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -57,22 +56,16 @@ func holding(entries []measuredEntry, a netip.Addr) *measuredEntry {
 
 // reordered is what an entry makes of a list; it says no if nothing.
 func reordered(l plan.CandidateList, e *measuredEntry) (plan.CandidateList, bool) {
-	if e == nil || l.Refuse {
+	if e == nil || l.Refuse || len(l.Split) > 0 {
 		return l, false
 	}
-	split := slices.Clone(l.Split)
-	slices.SortStableFunc(split, func(a, b plan.RegionShare) int { return cmp.Compare(b.Weight, a.Weight) })
-	var before, first, rest []string
-	for _, s := range split {
-		before = append(before, s.Region)
-	}
-	before = append(before, l.Order...)
+	var first, rest []string
 	for _, r := range e.regions {
-		if slices.Contains(before, r) && len(first) < 3 { // depth
+		if slices.Contains(l.Order, r) && len(first) < 3 { // depth
 			first = append(first, r)
 		}
 	}
-	for _, r := range before {
+	for _, r := range l.Order {
 		if !slices.Contains(first, r) {
 			rest = append(rest, r)
 		}
@@ -120,7 +113,7 @@ func TestLatencyModel(t *testing.T) {
 			t.Fatalf("%s\nclients\n%sresolvers\n%s", text, entriesText(clients), entriesText(resolvers))
 		}
 	}
-	for _, why := range []string{"", "prefix_rule", "refused", "special_space", "not_listed", "no entry"} {
+	for _, why := range []string{"", "prefix_rule", "refused", "special_space", "split", "not_listed", "no entry"} {
 		if decided[why] == 0 {
 			t.Errorf("no client for which the map is ignored as %q: %v", why, decided)
 		}

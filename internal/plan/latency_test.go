@@ -137,6 +137,12 @@ const mapped = `
 		pool eu 203.0.113.1
 		pool us 203.0.113.2
 	}
+	host off.example.com {
+		latency off
+		order us ap
+		pool us 203.0.113.2
+		pool ap 203.0.113.3
+	}
 	host own.example.com {
 		order us ap
 		pool us 203.0.113.2
@@ -152,24 +158,25 @@ func mappedBlock(path string) string {
 // client's list has; fences and refusals hold. Clients and resolvers are apart.
 func TestLatencyPrecedence(t *testing.T) {
 	file := put(t, t.TempDir(), "map.txt", mapText(
-		"198.51.100.0/24 ap us eu\n127.0.0.0/8 ap us\n203.0.112.0/20 sa\n10.0.0.0/8 sa\n2001:db8::/32 ap\n9.0.0.0/8 us",
+		"198.51.100.0/24 ap us eu\n127.0.0.0/8 ap us\n203.0.112.0/20 sa\n10.0.0.0/8 sa\n2001:db8::/32 ap\n9.0.0.0/8 us\n11.0.0.0/8 ap us",
 		"203.0.113.0/24 us\n127.0.0.0/8 sa ap\n198.51.100.0/24 sa ap"))
 	p := mustBuildAt(t, fixtures, mappedBlock(file), mapDay)
 	for _, c := range []struct{ what, host, client, want string }{
-		{"a split of a country", "all", "198.51.100.0/26", "ap us eu by latency"},
+		{"the split of a country holds", "all", "198.51.100.0/26", "eu:1 us:3 ap by country"},
 		{"a prefix rule outranks it", "all", "198.51.100.64/26", "sa eu by prefix"},
 		{"rest", "all", "203.0.113.0/24", "sa eu us ap by latency"},
 		{"no entry", "all", "192.0.2.0/24", "eu us ap sa by rest"},
-		{"a split of a country, by IPv6", "all", "2001:db8::/48", "ap us eu by latency"},
+		{"the split of a country, by IPv6", "all", "2001:db8::/48", "eu:1 us:3 ap by country"},
 		{"space that is special", "all", "10.1.0.0/16", "eu us ap sa by rest"},
 		{"a resolver", "all", "203.0.113.9", "us eu ap sa by latency"},
 		{"a resolver in special-purpose space", "all", "127.1.0.9", "eu:1 us:3 ap by country"},
-		{"a resolver whose list has one of its regions", "all", "198.51.100.1", "ap us eu by latency"},
+		{"a resolver whose list has one of its regions", "own", "198.51.100.1", "ap us by latency"},
 		{"a client's entry is not for resolvers", "all", "9.0.0.1", "eu us ap sa by rest"},
 		{"and by its subnet it is", "all", "9.0.0.0/24", "us eu ap sa by latency"},
-		{"regions without a pool are passed over", "some", "198.51.100.0/26", "us eu by latency"},
+		{"regions without a pool are passed over", "some", "11.0.0.0/24", "us eu by latency"},
 		{"none of the entry's regions has a pool", "some", "203.0.113.0/24", "eu us by rest"},
 		{"a list written for the host", "own", "198.51.100.0/26", "ap us by latency"},
+		{"a host that goes by none", "off", "198.51.100.0/26", "us ap by rest"},
 		{"none of it is in the list", "own", "203.0.113.0/24", "us ap by rest"},
 	} {
 		h, _ := p.Find("example.com.", c.host+".example.com.")

@@ -99,13 +99,13 @@ func TestGRPC(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			address, _ := serveGRPC(t, nil, tc.register)
-			r := prepare(t, define(check.GRPC, func(c *check.Check) {
+			c := define(check.GRPC, func(c *check.Check) {
 				c.Service, c.Timeout = tc.service, patience
 				if tc.want.class == ClassTimeout {
 					c.Timeout = soon
 				}
-			}))
-			tc.want.compare(t, r.Probe(t.Context(), to(address)))
+			})
+			tc.want.compareProbe(t, c, to(address))
 		})
 	}
 }
@@ -123,9 +123,8 @@ func TestGRPCOfBadServers(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	r = prepare(t, define(check.GRPC, func(c *check.Check) { c.Timeout = soon }))
-	outcomeOf{Fail, ClassTimeout, fmt.Sprintf("answer: timeout after %v", soon)}.compare(t,
-		r.Probe(t.Context(), to(serveRaw(t, (*rawConn).untilClosed))))
+	outcomeOf{Fail, ClassTimeout, fmt.Sprintf("answer: timeout after %v", soon)}.compareProbe(t,
+		define(check.GRPC, func(c *check.Check) { c.Timeout = soon }), to(serveRaw(t, (*rawConn).untilClosed)))
 }
 
 func TestGRPCWithTLS(t *testing.T) {

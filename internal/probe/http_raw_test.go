@@ -64,8 +64,7 @@ func TestHTTPOfBadServers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := prepare(t, define(check.HTTP, func(c *check.Check) { c.Timeout = tc.timeout }))
-			tc.want.compare(t, r.Probe(t.Context(), to(serveRaw(t, tc.serve))))
+			tc.want.compareProbe(t, define(check.HTTP, func(c *check.Check) { c.Timeout = tc.timeout }), to(serveRaw(t, tc.serve)))
 		})
 	}
 }

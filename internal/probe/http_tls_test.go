@@ -204,8 +204,8 @@ func TestHTTPSHandshakes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := prepare(t, define(check.HTTPS, func(c *check.Check) { c.Authority, c.Timeout = "a.test", tc.timeout }))
-			tc.want.compare(t, r.Probe(t.Context(), to(serveRaw(t, tc.serve))))
+			c := define(check.HTTPS, func(c *check.Check) { c.Authority, c.Timeout = "a.test", tc.timeout })
+			tc.want.compareProbe(t, c, to(serveRaw(t, tc.serve)))
 		})
 	}
 }
@@ -287,10 +287,10 @@ func TestHTTP2OfBadServers(t *testing.T) {
 		t.Run(tc.path, func(t *testing.T) {
 			t.Parallel()
 			for _, keep := range []bool{false, true} {
-				r := prepare(t, define(check.HTTPS, func(c *check.Check) {
+				c := define(check.HTTPS, func(c *check.Check) {
 					c.CA, c.Authority, c.Path, c.Timeout, c.KeepAlive = ca.file, "a.test", tc.path, tc.timeout, keep
-				}))
-				tc.want.compare(t, r.Probe(t.Context(), to(address)))
+				})
+				tc.want.compareProbe(t, c, to(address))
 			}
 		})
 	}

@@ -69,13 +69,13 @@ func TestTCP(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := prepare(t, define(check.TCP, func(c *check.Check) {
+			c := define(check.TCP, func(c *check.Check) {
 				if tc.set != nil {
 					tc.set(c)
 				}
 				c.Timeout = tc.timeout
-			}))
-			tc.want.compare(t, r.Probe(t.Context(), to(serveRaw(t, tc.serve))))
+			})
+			tc.want.compareProbe(t, c, to(serveRaw(t, tc.serve)))
 		})
 	}
 	r := prepare(t, define(check.TCP, nil))

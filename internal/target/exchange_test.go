@@ -18,14 +18,7 @@ import (
 // udp and tcp make of a query; a nil one never answers.
 func serveDNS(t testing.TB, udp, tcp func(message) []message) (server string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.ListenPacket("udp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, conn := listen(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -57,6 +50,23 @@ func serveDNS(t testing.TB, udp, tcp func(message) []message) (server string) {
 	})
 	t.Cleanup(func() { l.Close(); conn.Close(); wg.Wait() })
 	return conn.LocalAddr().String()
+}
+
+// listen finds a port of loopback that is free for TCP and UDP.
+func listen(t testing.TB) (net.Listener, net.PacketConn) {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conn, err := net.ListenPacket("udp", l.Addr().String()); err == nil {
+			return l, conn
+		}
+		l.Close()
+	}
+	t.Fatal("no port is free for both TCP and UDP")
+	return nil, nil
 }
 
 func TestExchange(t *testing.T) {

@@ -1,10 +1,5 @@
 package topology
 
-import (
-	"cmp"
-	"slices"
-)
-
 // measured is a latency map as a layer. Its values are indexes into orders; 0
 // stands for none.
 type measured struct {
@@ -45,17 +40,14 @@ func newMeasured(in *Measured, regions []RegionInfo) *measured {
 }
 
 // reorder puts the regions of a list that were measured first, at most depth of
-// them if that is above 0. It says no if there are none, and of a refused list.
+// them if that is above 0. It says no if there are none, of a refused list, and of one with a
+// split: its weights say who gets how much, such as a canary or a standby, and are no order.
 func (l List) reorder(order []Region, depth int) (List, bool) {
-	split := slices.Clone(l.Split)
-	slices.SortStableFunc(split, func(a, b Weighted) int { return cmp.Compare(b.Weight, a.Weight) })
-	tail := make([]Region, 0, len(split)+len(l.Order))
-	for _, w := range split {
-		tail = append(tail, w.Region)
+	if len(l.Split) > 0 {
+		return l, false
 	}
-	tail = append(tail, l.Order...)
-	rest := regionSet(tail)
-	all := make([]Region, 0, len(tail))
+	rest := regionSet(l.Order)
+	all := make([]Region, 0, len(l.Order))
 	for _, r := range order {
 		if rest.Has(r) && (depth == 0 || len(all) < depth) {
 			all = append(all, r)
@@ -65,11 +57,11 @@ func (l List) reorder(order []Region, depth int) (List, bool) {
 	if len(all) == 0 {
 		return l, false
 	}
-	for _, r := range tail {
+	for _, r := range l.Order {
 		if rest.Has(r) {
 			all = append(all, r)
 		}
 	}
-	l.Split, l.Order = nil, all
+	l.Order = all
 	return l, true
 }

@@ -266,13 +266,21 @@ func (b *Backend) Explain(_ context.Context, q control.Question) (control.Explai
 	return control.Explained{Name: q.Host, TransportAssumed: !q.Resolver.IsValid(), Blocks: []control.ExplainedBlock{{At: "Corefile:3", Zone: "example.com.", View: q.View, Explanation: data}}}, err
 }
 
+// Returnable knows the check web.
+func (b *Backend) Returnable(_ context.Context, endpoint netip.Addr, check string) error {
+	if check != "web" {
+		return &control.Invalid{Field: "check", Text: fmt.Sprintf("no check %q of %s waits to be told", check, endpoint), Missing: true}
+	}
+	return nil
+}
+
 // Return remembers.
-func (b *Backend) Return(_ context.Context, endpoint netip.Addr, check string) error {
+func (b *Backend) Return(ctx context.Context, endpoint netip.Addr, check string) error {
 	if err := b.fail("Return"); err != nil {
 		return err
 	}
-	if check != "web" {
-		return &control.Invalid{Field: "check", Text: fmt.Sprintf("no check %q of %s waits to be told", check, endpoint), Missing: true}
+	if err := b.Returnable(ctx, endpoint, check); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,6 +9,7 @@
 //	group.go, tally.go            records and cells to one cell for each prefix, region and day
 //	pool.go                       up the tree, until there are enough samples to tell by
 //	choose.go                     a region for each prefix, held to yesterday's
+//	emergency.go                  and what a day alone shows, by it and what is around it
 //	expire.go                     entries of yesterday that nothing was measured of
 //	budget.go                     no more change at once than allowed
 //	blocks.go                     equal choices of neighbours to one entry

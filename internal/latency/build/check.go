@@ -239,7 +239,12 @@ func (c *Check) WriteText(w io.Writer) error {
 	part := func(n, of uint64) string { return percent(float64(n) / float64(max(of, 1))) }
 	fmt.Fprintf(&b, "%d measurements, %s of them where the map overrides, %s of those compared\n",
 		c.Demand, part(c.Overrides, c.Demand), part(c.Compared, c.Overrides))
-	fmt.Fprintf(&b, "p75 lower by %.1f ms, predicted %.1f ms; with a failure as %d ms, better by %.1f ms\n", c.Observed, c.Predicted, failedCost, c.Cost)
+	better, cost := "better", c.Cost
+	if cost < 0 {
+		better, cost = "worse", -cost
+	}
+	fmt.Fprintf(&b, "p75 %s, predicted %s; with a failure as %d ms, %s by %.1f ms\n",
+		lower(c.Observed, "%.1f ms"), lower(c.Predicted, "%.1f ms"), failedCost, better, cost)
 	for _, x := range c.Classes {
 		fmt.Fprintf(&b, "  %-9s from %3.0f ms: %6d entries, observed %6.1f ms, predicted %6.1f ms\n", x.Kind, x.From, x.Entries, x.Observed, x.Predicted)
 	}

@@ -11,7 +11,7 @@ import (
 const (
 	minGap       = 5.0  // milliseconds; less is no difference
 	minGapPart   = 0.1  // the same, as a part of the better round trip
-	emergencyGap = 30.0 // milliseconds; so much worse is acted on at once
+	emergencyGap = 30.0 // milliseconds; so much worse, as far as noise can tell, is acted on at once
 	failedPart   = 0.05 // more failures than elsewhere, as a part of all, than a region may have
 	failedCost   = 1000 // milliseconds that a failure counts when changes are ranked
 	none         = 255  // no region
@@ -73,6 +73,7 @@ type chooser struct {
 	cells   []latency.Cell // of evidence: one for each region
 	pools   []float64      // measurements that each evidence is of
 	views   int            // of nodes
+	first   int            // of them that is of a day
 	before  *previous
 	expired int // entries of before that are gone
 	stored  stored
@@ -139,14 +140,15 @@ func (c *chooser) keep(l *leaf) {
 }
 
 // disagree ends the wait of a leaf whose neighbours are unlike each other.
-func (c *chooser) disagree(at int) {
-	l := &c.leaves[at]
-	l.why, l.spread = disagreeing, 0
+func (c *chooser) disagree(w *waiter) {
+	if l := &c.leaves[w.at]; !w.decided {
+		l.why, l.spread = disagreeing, 0
+	}
 }
 
 // giveUp ends the wait of a leaf that never had evidence.
-func (c *chooser) giveUp(at int) {
-	if l := &c.leaves[at]; l.why != tooFew {
+func (c *chooser) giveUp(w *waiter) {
+	if l := &c.leaves[w.at]; l.why != tooFew {
 		l.spread = 0
 	}
 }
@@ -199,15 +201,24 @@ func (c *chooser) weigh(stats []stat, allowed uint64) evidence {
 // tolerance is how much worse than a round trip another may be and count as no worse.
 func tolerance(ms float64) float64 { return max(minGap, minGapPart*ms) }
 
-// surely tells whether a region is slower than another beyond chance (95 %).
-func (e *evidence) surely(slow, fast int) bool {
-	s, f := &e.stats[slow], &e.stats[fast]
-	return s.p75-f.p75 > math.Hypot(s.p75-s.low, f.high-f.p75)
+// ensure fills in what a node is sure of, where nothing in it is.
+func (c *chooser) ensure(n *node) {
+	for v := range c.views {
+		if n.sure[v] == 0 {
+			n.sure[v] = c.sure(n.stats[v])
+		}
+	}
 }
 
-// sure gives the region that is clearly the best of a node, as a set.
-func (c *chooser) sure(n *node) uint64 {
-	e := c.weigh(n.stats[allDays], 1<<len(c.o.Regions)-1)
+// surely tells whether a region is slower than another beyond chance (95 %).
+func (e *evidence) surely(slow, fast int) bool {
+	ms, less, _ := gap(&e.stats[slow], &e.stats[fast])
+	return ms > less
+}
+
+// sure gives the region that is clearly the best by some stats of a node, as a set.
+func (c *chooser) sure(stats []stat) uint64 {
+	e := c.weigh(stats, 1<<len(c.o.Regions)-1)
 	if e.best < 0 || several(e.near) || bits.OnesCount64(e.enough) < 2 {
 		return 0
 	}
@@ -220,65 +231,58 @@ func (c *chooser) sure(n *node) uint64 {
 }
 
 // decide chooses for a leaf by the evidence of a node, its own or one around it. It is
-// false if that isn't enough.
-func (c *chooser) decide(at int, n *node) bool {
-	l := &c.leaves[at]
-	allowed := l.spread
-	e := c.weigh(n.stats[allDays], allowed)
-	cur := l.current()
-	if e.best < 0 || l.geo != none && (e.enough>>l.geo&1 == 0 || !several(e.enough)) {
-		if e.best >= 0 && several(e.enough) {
-			l.why = unmeasured
+// false if that isn't enough, or if nearer days are still to be looked for further up.
+func (c *chooser) decide(w *waiter, n *node) (done bool) {
+	l := &c.leaves[w.at]
+	var e evidence
+	if !w.decided {
+		e = c.weigh(n.stats[allDays], w.allowed)
+		if e.best < 0 || l.geo != none && (e.enough>>l.geo&1 == 0 || !several(e.enough)) {
+			if e.best >= 0 && several(e.enough) {
+				l.why = unmeasured
+			}
+			return false
 		}
-		return false
-	}
-	recent, view := e, allDays
-	for v := firstDay; v < c.views && cur != none; v++ { // the newest with enough of both sides
-		if f := c.weigh(n.stats[v], allowed); f.best >= 0 && f.enough>>cur&1 == 1 && several(f.enough) {
-			recent, view = f, v
-			break
+		if c.choose(l, &e); l.why == widespread {
+			w.open = 0
 		}
 	}
-	if c.choose(l, &e, &recent) {
-		e = recent
-	} else {
-		view = allDays
+	decided, open, view := w.decided, w.open, allDays
+	w.decided = true
+	recent, v, is := c.emergency(w, n)
+	switch {
+	case is:
+		l.why, w.open = urgent, 0
+		c.move(l, &recent)
+		e, view = recent, v
+	case w.stopgap && w.open < open:
+		c.calmDown(w)
+	case !decided && w.open == open && l.why != widespread:
+		c.stopgap(w, &e)
 	}
-	if s := (stored{n, n.at, allowed, view, 0}); s != c.stored.same() {
+	if decided && !is {
+		return w.open == 0
+	}
+	if s := (stored{n, n.at, w.allowed, view, 0}); s != c.stored.same() {
 		s.index = c.store(&e)
 		c.stored = s
 	}
 	l.evidence = c.stored.index
-	return true
+	return w.open == 0
 }
 
-// choose fills in what the leaf may get, and tells whether it did by the recent
-// day alone.
-func (c *chooser) choose(l *leaf, e, recent *evidence) (emergency bool) {
+// choose fills in what the leaf may get by all days.
+func (c *chooser) choose(l *leaf, e *evidence) {
 	c.keep(l)
 	cur := l.current()
-	if c.kind == Resolvers && e.stats[e.best].p90-e.stats[e.best].p10 > c.o.ResolverSpread {
-		c.leave(l)
-		return false
-	}
 	switch {
+	case c.kind == Resolvers && e.stats[e.best].p90-e.stats[e.best].p10 > c.o.ResolverSpread:
+		c.leave(l)
 	case cur == none:
 		l.why, l.set, l.stay = first, e.near, e.near
-		return false
-	case e.enough>>cur&1 == 0 && recent.enough>>cur&1 == 0:
+	case e.enough>>cur&1 == 0:
 		l.why = unmeasured
-		return false
-	}
-	slow, fast := &recent.stats[cur], &recent.stats[recent.best]
-	if recent.enough>>cur&1 == 1 && (recent.failing>>cur&1 == 1 || slow.p75-fast.p75 >= max(emergencyGap, tolerance(fast.p75))) {
-		l.why = urgent
-		c.move(l, recent)
-		return true
-	}
-	switch {
-	case e.enough>>cur&1 == 0 || e.near>>cur&1 == 1:
-		l.why = near
-	case e.failing>>cur&1 == 1: // but not on the recent day
+	case (e.near|e.failing)>>cur&1 == 1: // one that fails, but not on a recent day, is kept
 		l.why = near
 	case l.prev == none && !e.surely(int(cur), e.best):
 		l.why = unproven
@@ -286,7 +290,6 @@ func (c *chooser) choose(l *leaf, e, recent *evidence) (emergency bool) {
 		l.why = better
 		c.move(l, e)
 	}
-	return false
 }
 
 // move has a leaf get one of the regions near the best.

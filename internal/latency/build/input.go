@@ -89,29 +89,66 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompress looks for the magic numbers of RFC 1952 and RFC 8878.
+// decompress looks for the magic numbers of RFC 1952 and RFC 8878, twice: sketches are
+// compressed by themselves.
 func decompress(r io.Reader) (plain *bufio.Reader, done func(), err error) {
-	in := bufio.NewReaderSize(r, 256<<10)
-	head, err := in.Peek(4)
-	if err != nil && err != io.EOF {
-		return nil, nil, err
-	}
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(in)
-		if err != nil {
+	plain, done = bufio.NewReaderSize(r, 256<<10), func() {}
+	for range 2 {
+		head, err := plain.Peek(4)
+		if err != nil && err != io.EOF {
+			done()
 			return nil, nil, err
 		}
-		return bufio.NewReaderSize(z, 256<<10), func() { z.Close() }, nil
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
-		if err != nil {
-			return nil, nil, err
+		var inner io.Reader
+		closeInner := done
+		switch {
+		case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+			inner, err = gzip.NewReader(plain)
+		case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+			var z *zstd.Decoder
+			if z, err = zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)); err == nil {
+				outer := done
+				inner, closeInner = z, func() { z.Close(); outer() }
+			}
+		default:
+			return plain, done, nil
 		}
-		return bufio.NewReaderSize(z, 256<<10), z.Close, nil
+		if err != nil {
+			done()
+			return nil, nil, compressed(err)
+		}
+		plain, done = bufio.NewReaderSize(decompressor{inner}, 256<<10), closeInner
 	}
-	return in, func() {}, nil
+	return plain, done, nil
 }
+
+// decompressor says of errors of compressed data what they are.
+type decompressor struct{ r io.Reader }
+
+func (d decompressor) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	return n, compressed(err)
+}
+
+func compressed(err error) error {
+	var known *compressedError
+	if err == nil || err == io.EOF || errors.As(err, &known) {
+		return err
+	}
+	return &compressedError{err}
+}
+
+// compressedError is an error of data that can't be decompressed.
+type compressedError struct{ err error }
+
+func (e *compressedError) Error() string {
+	if e.err == io.ErrUnexpectedEOF {
+		return "the compressed data ends too early: it was not written or copied to its end; copy or make it again"
+	}
+	return fmt.Sprintf("the compressed data can't be read: %v; copy or make it again", e.err)
+}
+
+func (e *compressedError) Unwrap() error { return e.err }
 
 // block is whole lines of an input.
 type block struct {

@@ -162,8 +162,10 @@ func TestBadInputs(t *testing.T) {
 		"\n\nclient,region,rtt_ms\n":         "in:3: no column time: ",
 		"time,client,region\n":               "in:1: no column rtt_ms or n: ",
 		"time,client,prefix,region,n\n":      `in:1: column 3, "prefix", is there already`,
-		"\x1f\x8b\x08broken":                 "in: ",
-		"\x28\xb5\x2f\xfdbroken":             "in: ",
+		"\x1f\x8b\x08broken":                 "in: the compressed data ends too early",
+		"\x1f\x8b\x09broken...":              "copy or make it again",
+		"\x28\xb5\x2f\xfdbroken":             "in: the compressed data can't be read: ",
+		"\x28\xb5\x2f\xfd":                   "in: the compressed data ends too early",
 		sketchMagic + "\x18\x38":             "in: a file of sketches: ends too early",
 		sketchMagic + "\x17\x38\x00\x00\x00": "written for other lengths",
 		strings.Repeat("x", 1<<20):           "in:1: line: longer than",
@@ -181,6 +183,30 @@ func TestBadInputs(t *testing.T) {
 	}
 	if err := b.Add("empty", strings.NewReader("\n")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSketchesCompressed holds that sketches can be compressed once more, as any input, and that
+// what is cut off says so.
+func TestSketchesCompressed(t *testing.T) {
+	var file bytes.Buffer
+	beacons := newBeacons(1)
+	beacons.many(300, "192.0.2.0/24", "eu", 0)
+	mapOf(t, Options{Sketches: &file}, beacons)
+	for name, compress := range map[string]func(io.Writer) io.WriteCloser{
+		"gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"zstd": func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z },
+	} {
+		var packed bytes.Buffer
+		w := compress(&packed)
+		w.Write(file.Bytes())
+		w.Close()
+		if b := builderFor(t, Options{}, bytes.NewReader(packed.Bytes())); b.lines != 1 {
+			t.Errorf("%s: %d cells, want 1", name, b.lines)
+		}
+		if err := builderFor(t, Options{}).Add("in", bytes.NewReader(packed.Bytes()[:packed.Len()/2])); err == nil || !strings.Contains(err.Error(), "ends too early") {
+			t.Errorf("half of it by %s: %v", name, err)
+		}
 	}
 }
 

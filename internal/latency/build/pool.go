@@ -15,7 +15,7 @@ type pooler struct {
 	recent  []uint16 // days with a view of their own, newest first
 	leaf    node     // the present prefix
 	up      []*node  // around it, longest first
-	pending []int    // leaves without evidence, by index
+	pending []waiter // leaves without evidence, or not yet of the newest days
 }
 
 // node is a prefix with all that was measured below it.
@@ -26,7 +26,7 @@ type node struct {
 	regions uint64            // that have any
 	tallies [maxViews][]tally // by region
 	stats   [maxViews][]stat  // by region, once closed
-	sure    uint64            // regions that are clearly the best somewhere in it
+	sure    [maxViews]uint64  // regions that are clearly the best somewhere in it
 	first   int               // where its leaves begin in pending
 }
 
@@ -71,7 +71,10 @@ func (b *Builder) recent() (days []uint16) {
 var step = [2]int{2, 4}
 
 func newPooler(c *chooser, halfLifeDays float64, newest uint16, recent []uint16) *pooler {
-	c.views = firstDay + len(recent)
+	c.views, c.first = firstDay+len(recent), firstDay
+	if len(recent) == 0 {
+		c.first = allDays
+	}
 	return &pooler{chooser: c, weights: weights(halfLifeDays), newest: newest, recent: recent}
 }
 
@@ -121,7 +124,7 @@ func (p *pooler) enter(k key) {
 	}
 	for _, n := range p.up {
 		if !n.open {
-			n.open, n.at, n.first, n.sure = true, k.cut(n.bits), len(p.pending), 0
+			n.open, n.at, n.first = true, k.cut(n.bits), len(p.pending)
 		}
 	}
 	p.leaf.open, p.leaf.at = true, k
@@ -151,9 +154,9 @@ func (p *pooler) closeLeaf() {
 	}
 	n.finish(p.chooser.views)
 	at := p.chooser.newLeaf(n)
-	n.sure = p.chooser.sure(n)
-	if !p.chooser.decide(at, n) {
-		p.pending = append(p.pending, at)
+	p.chooser.ensure(n)
+	if w := p.chooser.newWaiter(at, n); !p.chooser.decide(&w, n) {
+		p.pending = append(p.pending, w)
 	}
 	p.drop(0, 0)
 	p.pass(n, 0)
@@ -164,16 +167,19 @@ func (p *pooler) close(i int) {
 	n := p.up[i]
 	waiting := p.pending[n.first:]
 	n.finish(p.chooser.views)
-	if n.sure == 0 {
-		n.sure = p.chooser.sure(n)
-	}
-	if several(n.sure) {
-		for _, at := range waiting {
-			p.chooser.disagree(at)
+	p.chooser.ensure(n)
+	if several(n.sure[allDays]) {
+		for i := range waiting {
+			p.chooser.disagree(&waiting[i])
 		}
 		p.pending = p.pending[:n.first]
 	} else {
-		left := slices.DeleteFunc(waiting, func(at int) bool { return p.chooser.decide(at, n) })
+		left := waiting[:0]
+		for i := range waiting {
+			if w := &waiting[i]; !p.chooser.decide(w, n) {
+				left = append(left, *w)
+			}
+		}
 		p.pending = p.pending[:n.first+len(left)]
 	}
 	p.drop(i+1, n.first)
@@ -185,8 +191,8 @@ func (p *pooler) drop(to, first int) {
 	if to < len(p.up) {
 		return
 	}
-	for _, at := range p.pending[first:] {
-		p.chooser.giveUp(at)
+	for i := range p.pending[first:] {
+		p.chooser.giveUp(&p.pending[first+i])
 	}
 	p.pending = p.pending[:first]
 }
@@ -207,9 +213,11 @@ func (p *pooler) pass(n *node, to int) {
 	}
 	if to < len(p.up) {
 		p.up[to].regions |= n.regions
-		p.up[to].sure |= n.sure
+		for v := range p.chooser.views {
+			p.up[to].sure[v] |= n.sure[v]
+		}
 	}
-	n.open, n.regions, n.sure = false, 0, 0
+	n.open, n.regions, n.sure = false, 0, [maxViews]uint64{}
 }
 
 func (n *node) finish(views int) {

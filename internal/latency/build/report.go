@@ -37,6 +37,9 @@ type Side struct {
 	// milliseconds: the mean over all demand. Of OverrideGain it is the mean over Overrides.
 	Gain         float64 `json:"gain_ms"`
 	OverrideGain float64 `json:"override_gain_ms"`
+	// OverrideFailed is how much fewer measurements fail with the map, as a part of them: the
+	// mean over Overrides.
+	OverrideFailed float64 `json:"override_failed"`
 	// Expired is entries of the previous map that nothing was measured of, Kept those
 	// of them that stay since more is not allowed to change.
 	Expired int      `json:"expired"`
@@ -85,7 +88,7 @@ func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
 	var count [numReasons]int
 	var demand [numReasons]uint64
 	var moved, overrides, deferred uint64
-	gain, of := 0.0, make(map[int]*piece)
+	gain, failed, of := 0.0, 0.0, make(map[int]*piece)
 	for _, at := range s.changed[:min(len(s.changed), shownChanges)] {
 		of[at] = nil
 	}
@@ -104,7 +107,9 @@ func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
 			}
 			if l.geo != none && l.geo != after {
 				overrides += uint64(l.demand)
-				gain += float64(l.demand) * c.gain(l, after)
+				ms, part := c.gain(l, after)
+				gain += float64(l.demand) * ms
+				failed += float64(l.demand) * part
 			}
 			if _, ok := of[at]; ok {
 				of[at] = p
@@ -116,6 +121,7 @@ func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
 	}
 	side.Moved, side.Emergency, side.Overrides, side.Deferred = share(moved), share(s.emergency), share(overrides), share(deferred)
 	side.Gain, side.OverrideGain = gain/float64(max(s.total, 1)), gain/float64(max(overrides, 1))
+	side.OverrideFailed = failed / float64(max(overrides, 1))
 	for r := range numReasons {
 		if count[r] > 0 {
 			side.Why = append(side.Why, Why{reasonNames[r], count[r], share(demand[r])})
@@ -131,14 +137,21 @@ func (c *chooser) side(s *spent, pieces []piece, entries int) *Side {
 	return side
 }
 
-// gain is how much faster a region is than the one without a map, as far as
-// measured.
-func (c *chooser) gain(l *leaf, after uint8) float64 {
+// gain is how much faster a region is than the one without a map, and how much less it fails, as
+// far as measured.
+func (c *chooser) gain(l *leaf, after uint8) (ms, failed float64) {
 	cells := c.evidence(l)
-	if cells == nil || after == none || cells[l.geo].Samples == 0 || cells[after].Samples == 0 {
-		return 0
+	if cells == nil || after == none {
+		return 0, 0
 	}
-	return float64(cells[l.geo].P75) - float64(cells[after].P75)
+	without, with := &cells[l.geo], &cells[after]
+	if without.Samples > 0 && with.Samples > 0 {
+		ms = float64(without.P75) - float64(with.P75)
+	}
+	if without.Samples > 0 || without.Failed > 0 { // else it has no measurements
+		failed = float64(without.Failed) - float64(with.Failed)
+	}
+	return ms, failed
 }
 
 func (c *chooser) change(at int, to uint8, share func(uint64) float64) Change {
@@ -181,7 +194,11 @@ func (r *Report) WriteText(w io.Writer) error {
 func (s *Side) writeText(b *strings.Builder, k Kind) {
 	fmt.Fprintf(b, "\n%s: %d prefixes, %d measurements, %d entries\n", k, s.Prefixes, s.Demand, s.Entries)
 	fmt.Fprintf(b, "  moved %s of the demand (emergencies %s), deferred %s\n", percent(s.Moved), percent(s.Emergency), percent(s.Deferred))
-	fmt.Fprintf(b, "  overrides %s of the demand, p75 there lower by %.1f ms; of all by %.2f ms\n", percent(s.Overrides), s.OverrideGain, s.Gain)
+	fmt.Fprintf(b, "  overrides %s of the demand, p75 there %s; of all %s\n",
+		percent(s.Overrides), lower(s.OverrideGain, "%.1f ms"), lower(s.Gain, "%.2f ms"))
+	if s.OverrideFailed != 0 {
+		fmt.Fprintf(b, "  failures there %s of the measurements\n", lower(100*s.OverrideFailed, "%.2f %%"))
+	}
 	if s.Expired > 0 {
 		fmt.Fprintf(b, "  expired %d entries, of which nothing was measured\n", s.Expired)
 	}
@@ -206,6 +223,14 @@ func (s *Side) writeText(b *strings.Builder, k Kind) {
 	}
 	list("changes that gain most", s.Changes)
 	list(waiting, s.Waiting)
+}
+
+// lower says by how much something is less, or more.
+func lower(by float64, format string) string {
+	if by < 0 {
+		return fmt.Sprintf("higher by "+format, -by)
+	}
+	return fmt.Sprintf("lower by "+format, by)
 }
 
 const waiting = "waiting for the next build, or -force"

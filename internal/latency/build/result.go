@@ -47,6 +47,7 @@ func (b *Builder) Build() (*Result, error) {
 		} else {
 			report.Resolvers, m.Resolvers = side, entries
 		}
+		m.Demand[k] = p.chooser.measured()
 		if err := p.chooser.halved(entries); err != nil {
 			return nil, err
 		}

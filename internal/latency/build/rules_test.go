@@ -142,6 +142,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestReportsFailures holds that a region that is left for its failures, for a slower one, shows
+// as that.
+func TestReportsFailures(t *testing.T) {
+	b := newBeacons(3)
+	b.many(400, "192.0.2.0/24", "eu", 0)
+	b.fail(100, "192.0.2.0/24", "eu")
+	b.many(400, "192.0.2.0/24", "us", 80)
+	r := mapOf(t, lots(eu, us), b).Report
+	var text strings.Builder
+	r.WriteText(&text)
+	if s := r.Clients; s.OverrideGain > -65 || math.Abs(s.OverrideFailed-0.2) > 1e-6 ||
+		!strings.Contains(text.String(), fmt.Sprintf("p75 there higher by %.1f ms", -s.OverrideGain)) || !strings.Contains(text.String(), "failures there lower by 20.00 % of") {
+		t.Errorf("report is %s", &text)
+	}
+}
+
 // TestNoData holds that a region without measurements is neither taken nor, where it is
 // geography's, overridden.
 func TestNoData(t *testing.T) {

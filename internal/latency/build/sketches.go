@@ -23,8 +23,8 @@ const sketchMagic = "gslb sketches 1\n"
 var (
 	errGone      = errors.New("sketch: of a region that is not among those given")
 	errLengths   = errors.New("was written for other lengths of prefixes")
-	errTruncated = errors.New("ends too early: it was not written to its end, or is damaged")
-	errSketches  = errors.New("is damaged")
+	errTruncated = errors.New("ends too early: it was not written to its end, or is damaged; copy or write it again")
+	errSketches  = errors.New("is damaged; copy or write it again")
 )
 
 func init() { notFaults[errGone] = true }

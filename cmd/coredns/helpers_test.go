@@ -106,6 +106,9 @@ var given sync.Map
 func pickPort(ip string) (string, error) {
 	for range 1000 {
 		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if _, twice := given.LoadOrStore(port, true); twice {
+			continue // not even to try: its owner may be about to listen
+		}
 		addr := net.JoinHostPort(ip, port)
 		l, err := net.Listen("tcp4", addr)
 		if err != nil {
@@ -117,9 +120,7 @@ func pickPort(ip string) (string, error) {
 			continue
 		}
 		p.Close()
-		if _, twice := given.LoadOrStore(port, true); !twice {
-			return port, nil
-		}
+		return port, nil
 	}
 	return "", errors.New("no port is free for both UDP and TCP")
 }

@@ -109,7 +109,7 @@ func ignoredEntry(why *topology.Reasons) string {
 		return ""
 	case why.List.Refuse:
 		return "refused"
-	case len(why.List.Split) > 0:
+	case len(why.List.Split) > 0 && !why.List.Tied:
 		return "split"
 	case why.Decided == topology.Prefix:
 		return "prefix_rule"

@@ -41,13 +41,19 @@ func newMeasured(in *Measured, regions []RegionInfo) *measured {
 
 // reorder puts the regions of a list that were measured first, at most depth of
 // them if that is above 0. It says no if there are none, of a refused list, and of one with a
-// split: its weights say who gets how much, such as a canary or a standby, and are no order.
+// split that was written: its weights say who gets how much, such as a canary or a standby,
+// and are no order.
 func (l List) reorder(order []Region, depth int) (List, bool) {
-	if len(l.Split) > 0 {
+	if len(l.Split) > 0 && !l.Tied {
 		return l, false
 	}
-	rest := regionSet(l.Order)
-	all := make([]Region, 0, len(l.Order))
+	tail := make([]Region, 0, len(l.Split)+len(l.Order))
+	for _, w := range l.Split {
+		tail = append(tail, w.Region)
+	}
+	tail = append(tail, l.Order...)
+	rest := regionSet(tail)
+	all := make([]Region, 0, len(tail))
 	for _, r := range order {
 		if rest.Has(r) && (depth == 0 || len(all) < depth) {
 			all = append(all, r)
@@ -57,11 +63,11 @@ func (l List) reorder(order []Region, depth int) (List, bool) {
 	if len(all) == 0 {
 		return l, false
 	}
-	for _, r := range l.Order {
+	for _, r := range tail {
 		if rest.Has(r) {
 			all = append(all, r)
 		}
 	}
-	l.Order = all
+	l.Split, l.Tied, l.Order = nil, false, all
 	return l, true
 }

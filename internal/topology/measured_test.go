@@ -43,6 +43,7 @@ func TestReorder(t *testing.T) {
 		{"none at all", List{Order: []Region{0, 1}}, nil, 0, ""},
 		{"agreement", List{Order: []Region{0, 1}}, []Region{0}, 0, "a>b"},
 		{"split", List{Split: []Weighted{{0, 10}, {1, 60}, {2, 0}}, Order: []Region{3, 4}}, []Region{2, 4}, 0, ""},
+		{"equally far", List{Split: []Weighted{{3, 1}, {1, 1}, {2, 1}}, Order: []Region{0}, Tied: true}, []Region{2}, 0, "c>d>b>a"},
 		{"depth", List{Order: []Region{0, 1, 2, 3}}, []Region{3, 2, 1}, 2, "d>c>a>b"},
 		{"depth counts regions of the list", List{Order: []Region{0, 1, 2}}, []Region{4, 2, 1}, 1, "c>a>b"},
 		{"twice", List{Order: []Region{0, 1, 2}}, []Region{2, 2, 1}, 2, "c>b>a"},
@@ -96,7 +97,7 @@ func TestLatencyMap(t *testing.T) {
 	}{
 		{"a rule of a country", "20.1.0.0/24", "ap>us>eu", Latency},
 		{"a prefix rule wins", "20.7.1.0/24", "eu>us>ap", Prefix},
-		{"a split is put in order", "21.1.0.0/24", "ap>us>eu", Latency},
+		{"a written split holds", "21.1.0.0/24", "eu:30+us:70>ap", Country},
 		{"a written list is not widened", "22.1.0.0/24", "us>eu", Latency},
 		{"filled from it", "22.200.0.0/24", "us>eu", Latency},
 		{"refused", "23.1.0.0/24", "refuse", Country},

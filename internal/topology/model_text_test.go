@@ -162,8 +162,8 @@ func (m *model) fence(list string, f Fence) string {
 	return text + "|" + strings.Join(names, ",")
 }
 
-// measured puts the regions of a list that the map's entry names first; of the
-// others, those of a split come by falling weight, then the order.
+// measured puts the regions of a list that the map's entry names first, but not of a split that
+// was written; of the others, those that are equally far come first, then the order.
 func (m *model) measured(list string, order []Region, depth int) (string, bool) {
 	body, fence, fenced := strings.Cut(list, "|")
 	if list == "refuse" {
@@ -172,12 +172,12 @@ func (m *model) measured(list string, order []Region, depth int) (string, bool) 
 	names := strings.Split(body, ">")
 	if strings.Contains(body, ":") {
 		var split []string
-		for _, weight := range []string{":70", ":30", ":1", ":0"} { // those of the random worlds and of equal distances
-			for _, one := range strings.Split(names[0], "+") {
-				if name, ok := strings.CutSuffix(one, weight); ok {
-					split = append(split, name)
-				}
+		for _, one := range strings.Split(names[0], "+") {
+			name, tied := strings.CutSuffix(one, ":1") // weights written in random worlds are others
+			if !tied {
+				return "", false
 			}
+			split = append(split, name)
 		}
 		names = append(split, names[1:]...)
 	}

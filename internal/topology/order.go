@@ -61,6 +61,9 @@ func (l *List) appendKey(b []byte) []byte {
 	}
 	b = append(b, byte(len(l.Order)))
 	b = append(b, l.Order...)
+	if l.Tied {
+		b = append(b, 't')
+	}
 	if l.Refuse {
 		b = append(b, 'r')
 	}
@@ -159,7 +162,7 @@ func (o *orders) byDistance(from point, first *Region) List {
 		tied := first == nil && n.d == nearest[0].d
 		switch {
 		case tied && len(nearest) > 1 && nearest[1].d == nearest[0].d:
-			l.Split = append(l.Split, Weighted{n.r, 1})
+			l.Split, l.Tied = append(l.Split, Weighted{n.r, 1}), true
 		case i < keep:
 			l.Order = append(l.Order, n.r)
 		default:
@@ -176,7 +179,7 @@ func (o *orders) byDistance(from point, first *Region) List {
 func (l List) tidy() List {
 	if len(l.Split) == 1 && l.Split[0].Weight > 0 {
 		l.Order = append([]Region{l.Split[0].Region}, l.Order...)
-		l.Split = nil
+		l.Split, l.Tied = nil, false
 	}
 	return l
 }
@@ -197,7 +200,7 @@ func (o *orders) fenced(l List, fences []*Fence) (List, *FenceError) {
 			allowed[i] &= other[i]
 		}
 	}
-	cut := List{Fenced: true, Allowed: allowed}
+	cut := List{Tied: l.Tied, Fenced: true, Allowed: allowed}
 	for _, w := range l.Split {
 		if allowed.Has(w.Region) {
 			cut.Split = append(cut.Split, w)

@@ -36,6 +36,7 @@ type Weighted struct {
 type List struct {
 	Split  []Weighted
 	Order  []Region
+	Tied   bool // the split is of regions equally far, not written
 	Refuse bool // these clients get no data
 	// Fenced says that a fence confines these clients to the regions in Allowed.
 	Fenced  bool

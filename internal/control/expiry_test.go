@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,11 +12,30 @@ import (
 // needy is a backend that some overrides must not be taken from.
 type needy struct {
 	plainBackend
+	mu     sync.Mutex
 	needs  []string // their IDs
 	judged int
 }
 
+// need sets which it needs.
+func (b *needy) need(ids ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.needs = ids
+}
+
+// asked is how often it was asked since the last time.
+func (b *needy) asked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.judged
+	b.judged = 0
+	return n
+}
+
 func (b *needy) WhatIf(_ context.Context, next *Overrides) (Report, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.judged++
 	for _, id := range b.needs {
 		if next.Find(id) == nil {
@@ -49,18 +69,18 @@ func TestPostponedInTurn(t *testing.T) {
 			needed = append(needed, ask(fmt.Sprintf("r%d", i), "1h"))
 		}
 		other := ask("other", "1h0m13s")
-		b.needs = needed
+		b.need(needed...)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { s.Run(ctx); close(done) }()
 		defer func() { stop(); <-done }()
 		left := func(d time.Duration, what string, most, want int) {
 			t.Helper()
-			b.judged = 0
+			b.asked()
 			time.Sleep(d)
 			synctest.Wait()
-			if n := s.Overrides().Len(); n != want || b.judged > most {
-				t.Errorf("%s: %d overrides, want %d; judged %d times, want %d at most", what, n, want, b.judged, most)
+			if n, asked := s.Overrides().Len(), b.asked(); n != want || asked > most {
+				t.Errorf("%s: %d overrides, want %d; judged %d times, want %d at most", what, n, want, asked, most)
 			}
 		}
 		left(time.Hour+time.Second, "their time is over", 9, 9)
@@ -70,9 +90,9 @@ func TestPostponedInTurn(t *testing.T) {
 		}
 		left(2*time.Second, "the other expires", 3, 8)
 		left(10*time.Second, "in turn again", 2, 8)
-		b.needs = needed[6:]
+		b.need(needed[6:]...)
 		left(80*time.Second, "some may end", 16, 2)
-		b.needs = nil
+		b.need()
 		left(10*time.Second, "all may end", 2, 0)
 	})
 }

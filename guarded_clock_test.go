@@ -126,3 +126,30 @@ func TestExpiryIsGuarded(t *testing.T) {
 		c.stop(gen)
 	})
 }
+
+// While schedules are postponed they are tried again with every beat; the law, which that
+// tells nothing, keeps to its period.
+func TestPostponedDoesNotHurry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		r := w.registry()
+		gen, g := r.mustStart(t, strings.Replace(scheduled(), "ramp 0\n", "ramp 0\ncapacity 100\n", 1))
+		defer r.stop(gen)
+		w.set("192.0.2.2 fail")
+		later(35 * time.Minute)
+		steps := make(map[time.Time]bool)
+		for range 60 {
+			later(beat)
+			r.mu.Lock()
+			postponed := g.postponed
+			steps[r.steering.law.stepped] = true
+			r.mu.Unlock()
+			if !postponed {
+				t.Fatal("the schedule isn't postponed")
+			}
+		}
+		if most := int(time.Minute/lawEvery) + 1; len(steps) > most {
+			t.Errorf("%d steps of the law in a minute, want %d at most", len(steps), most)
+		}
+	})
+}

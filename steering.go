@@ -114,7 +114,7 @@ func (s *steering) turn(now time.Time, stepped bool) {
 			g.resolveAgain(now)
 		case due || stepped && g.lawful():
 			g.refresh(now)
-			if due && g.lawful() { // a step just made doesn't know of it
+			if due && g.lawful() && !g.postponed { // a step just made doesn't know of it
 				s.hurry(now)
 			}
 		}

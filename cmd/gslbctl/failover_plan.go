@@ -126,7 +126,7 @@ func (p *planRequest) use(b *config.Block, h *config.Host, failing *health.Check
 			p.manual = p.manual || c.Manual
 		}
 		if len(checks) > 0 {
-			ramp = max(ramp, rampOf(levers.Ramp, ttl))
+			ramp = max(ramp, config.RampTime(levers.Ramp, ttl))
 		}
 	}
 	if last == nil {
@@ -162,14 +162,6 @@ func recovery(c *health.Check) time.Duration {
 	return after
 }
 
-// rampOf is how long clients take to come back where ramp is what is written; nil: nothing.
-func rampOf(ramp *config.Duration, ttl time.Duration) time.Duration {
-	if ramp != nil {
-		return ramp.Value
-	}
-	return 10 * max(ttl, 30*time.Second)
-}
-
 // complete checks flags and Corefile together, and reads the loads.
 func (p *planRequest) complete(r *failoverRequest) error {
 	m := &r.model
@@ -185,7 +177,7 @@ func (p *planRequest) complete(r *failoverRequest) error {
 		return fmt.Errorf("-interval %s: expected a time above 0, as good probes are that far apart", p.back)
 	}
 	if !p.ramped {
-		p.ramp = rampOf(nil, r.ttl)
+		p.ramp = config.RampTime(nil, r.ttl)
 	}
 	if p.lowers && !(p.lowered >= 0 && p.lowered <= r.ttl.Seconds()) {
 		return fmt.Errorf("-lowered %g: expected 0 to the TTL, which is %g", p.lowered, r.ttl.Seconds())

@@ -10,7 +10,7 @@ type Levers struct {
 	Dial     []Dial
 	Share    []Share
 	Trickle  *Percent  // part of what the region takes that the next candidate gets instead, 0..50
-	Ramp     *Duration // how long a return after an outage takes; nil: 10 x max(ttl, 30s); 0: at once
+	Ramp     *Duration // see RampTime; 0: at once
 	Capacity *Capacity
 	Load     *Load
 }
@@ -25,6 +25,15 @@ type Percent struct {
 type Duration struct {
 	Pos
 	Value time.Duration
+}
+
+// RampTime is how long a return after an outage takes: what is written, else ten times the TTL,
+// or ten times 30 s where that is longer.
+func RampTime(ramp *Duration, ttl time.Duration) time.Duration {
+	if ramp != nil {
+		return ramp.Value
+	}
+	return 10 * max(ttl, 30*time.Second)
 }
 
 // Drain takes a region or a pool out of service.

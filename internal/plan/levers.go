@@ -185,14 +185,10 @@ func (m *Moves) Endpoint(h *Host, pool *config.Pool, e *config.Endpoint, s *Sett
 	return st
 }
 
-// RampOf is how long a return after an outage takes a host's pool: what is written,
-// else ten times the TTL, or ten times 30 s where that is longer.
+// RampOf is how long a return after an outage takes a host's pool, see [config.RampTime].
 func (p *Plan) RampOf(h *Host, pool *config.Pool) time.Duration {
 	levers := p.Block.LeversOf(pool)
-	if levers.Ramp != nil {
-		return levers.Ramp.Value
-	}
-	return 10 * max(time.Duration(h.Config.TTL)*time.Second, 30*time.Second)
+	return config.RampTime(levers.Ramp, time.Duration(h.Config.TTL)*time.Second)
 }
 
 // Pool gives the host's pool in a region; nil: it has none.

@@ -54,7 +54,9 @@ func (p *grpcProber) probe(ctx context.Context, a *attempt, t Target) error {
 		return err
 	}
 	if conn, ok := p.idle.take(at); ok {
-		if conn.GetState() == connectivity.Ready {
+		// gRPC may still say connecting when the first answer is here already. One that is
+		// lost is idle: it is never dialled again.
+		if state := conn.GetState(); state == connectivity.Ready || state == connectivity.Connecting {
 			err := p.ask(ctx, a, at, conn)
 			if status.Code(err) != codes.Unavailable || ctx.Err() != nil {
 				return p.judge(a, err)

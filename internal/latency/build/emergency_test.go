@@ -111,33 +111,31 @@ func TestPoisonedDay(t *testing.T) {
 	}
 }
 
-// TestCutLater holds that a cut whose first day waited for the budget is one on the second, too.
-func TestCutLater(t *testing.T) {
-	b := newBeacons(97)
+// cutNextDay holds that all 11 prefixes of a world are emergencies after one more day, on which us
+// is slower by 30 ms.
+func cutNextDay(t *testing.T, seed uint64, world []io.Reader) {
+	t.Helper()
+	b := newBeacons(seed)
 	b.at = noon
 	for p := range 11 {
 		b.many(60, fmt.Sprintf("20.0.%d.0/24", p), "us", 30)
 		b.many(60, fmt.Sprintf("20.0.%d.0/24", p), "eu", 0)
 	}
 	o := Options{Emergency: 1, Now: noon.Add(24 * time.Hour)}
-	if n := urgentIn(t, o, append(cutWorld(4, 60, 11, 11, 30), b)...); n != 11 {
+	if n := urgentIn(t, o, append(world, b)...); n != 11 {
 		t.Errorf("%d prefixes are emergencies, want 11", n)
 	}
+}
+
+// TestCutLater holds that a cut whose first day waited for the budget is one on the second, too.
+func TestCutLater(t *testing.T) {
+	cutNextDay(t, 97, cutWorld(4, 60, 11, 11, 30))
 }
 
 // TestCutBehindDaysOfOwn holds that what a prefix knows of the days before doesn't keep it from
 // what its neighbours show of the last.
 func TestCutBehindDaysOfOwn(t *testing.T) {
-	b := newBeacons(96)
-	b.at = noon
-	for p := range 11 {
-		b.many(60, fmt.Sprintf("20.0.%d.0/24", p), "us", 30)
-		b.many(60, fmt.Sprintf("20.0.%d.0/24", p), "eu", 0)
-	}
-	o := Options{Emergency: 1, Now: noon.Add(24 * time.Hour)}
-	if n := urgentIn(t, o, append(cutWorld(5, 250, 11, 0, 0), b)...); n != 11 {
-		t.Errorf("%d prefixes are emergencies, want 11", n)
-	}
+	cutNextDay(t, 96, cutWorld(5, 250, 11, 0, 0))
 }
 
 // TestThinAlone holds that a thin prefix without neighbours goes by all days, and that it doesn't

@@ -143,7 +143,7 @@ func (c *comparison) changes(g *grid, before, after *flows, f steer.Family, dema
 		if whole(ch.before) || whole(ch.after) || same(at, before, after) {
 			continue
 		}
-		weights := [3]float64{ratio(at.blocks, g.all), ratio(at.space, g.space[at.group]) / groups, ratio(g.part(at, demand), total)}
+		weights := [3]float64{ratio(at.blocks, g.blocks[at.group]) / groups, ratio(at.space, g.space[at.group]) / groups, ratio(g.part(at, demand), total)}
 		n := max(16, int(slices.Max(weights[:])*float64(c.samples)))
 		asked[i] = ask(at, before, after, f, n)
 		sampled := change{moves: asked[i]}
@@ -184,7 +184,7 @@ func sum(list []float64) (total float64) {
 // same tells whether nothing can have changed for an overlap, or clients can't be
 // asked: they take turns.
 func same(at *overlap, before, after *flows) bool {
-	return len(at.some) == 0 || before.host.Steer == after.host.Steer && before.snapshot == after.snapshot && at.was == at.is ||
+	return len(at.some.list) == 0 || before.host.Steer == after.host.Steer && before.snapshot == after.snapshot && at.was == at.is ||
 		before.host.Config.Spread == config.Balanced || after.host.Config.Spread == config.Balanced
 }
 
@@ -192,7 +192,7 @@ func same(at *overlap, before, after *flows) bool {
 func ask(at *overlap, before, after *flows, f steer.Family, n int) []move {
 	counts := make(map[[2]int]int)
 	for i := range n {
-		p := at.some[i%len(at.some)]
+		p := at.some.list[i%len(at.some.list)]
 		key := [2]int{before.decide(at.group/2, p, at.was, i, f), after.decide(at.group/2, p, at.is, i, f)}
 		if key[0] != key[1] {
 			counts[key]++

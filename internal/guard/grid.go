@@ -33,7 +33,7 @@ type grid struct {
 	overlaps []*overlap          // by lists and group
 	found    map[[3]int]*overlap // the same ones
 	rows     []float64           // blocks of all groups, by list before
-	all      float64             // blocks of all groups
+	blocks   [groups]float64     // of all overlaps
 	space    [groups]float64     // of all overlaps
 }
 
@@ -41,12 +41,12 @@ type grid struct {
 type overlap struct {
 	was, is, group int
 	blocks         float64
-	space          float64        // IPv4 addresses, or located IPv6 networks
-	some           []netip.Prefix // at most maxPlaces of the blocks, the last ones
+	space          float64 // IPv4 addresses, or located IPv6 networks
+	some           sampler // of the blocks, to ask for clients in them
 }
 
-// maxPlaces is how many blocks of an overlap are kept to ask for clients in them.
-const maxPlaces = 32
+// mostPlaces is how many blocks of an overlap are kept at most.
+const mostPlaces = 64
 
 // grid lays the blocks of one host over those of another; o is nil for a host that
 // is new.
@@ -74,10 +74,10 @@ func newGrid(o, h *plan.Need, off bool, networks []netip.Prefix) *grid {
 				continue // nobody is there
 			}
 			at := g.overlap(lists[0], lists[1], groupOf(view, p))
-			at.keep(p)
+			at.some.add(p, mostPlaces)
 			g.rows[at.was]++
 			at.blocks++
-			g.all++
+			g.blocks[at.group]++
 			if p.Addr().Is4() && !special {
 				g.occupy(at, float64(uint64(1)<<(32-p.Bits())))
 			}
@@ -111,14 +111,6 @@ func (g *grid) overlap(was, is, group int) *overlap {
 func (g *grid) occupy(at *overlap, n float64) {
 	at.space += n
 	g.space[at.group] += n
-}
-
-func (at *overlap) keep(p netip.Prefix) {
-	if len(at.some) < maxPlaces {
-		at.some = append(at.some, p)
-		return
-	}
-	at.some[int(at.blocks)%maxPlaces] = p
 }
 
 // part is how much of the demand of its list an overlap has. Demand is known by list,

@@ -84,7 +84,8 @@ var matches = []string{
 }
 
 // randomBlock is the text of a block; some are not valid. No host is balanced: who
-// takes turns can't be asked twice.
+// takes turns can't be asked twice. Where lists split, options are long enough for
+// thousands of keys, so that parts are close to the weights.
 func randomBlock(r *rand.Rand, orders bool) string {
 	w := &writer{Rand: r, regions: []string{"eu", "us", "ap", "sa"}[:2+r.IntN(3)], orders: orders}
 	w.line("geoip city city.mmdb\ngeoip asn asn.mmdb")
@@ -92,7 +93,11 @@ func randomBlock(r *rand.Rand, orders bool) string {
 	case 0:
 		w.line("ecs off")
 	case 1, 2:
-		w.line("ecs {\n max %d %d\n fill %s\n}", w.IntN(33), w.IntN(129), w.pick("on", "off"))
+		least4, least6 := 12, 24
+		if orders {
+			least4, least6 = 0, 0
+		}
+		w.line("ecs {\n max %d %d\n fill %s\n}", least4+w.IntN(33-least4), least6+w.IntN(129-least6), w.pick("on", "off"))
 	}
 	if w.maybe(40) {
 		w.line("area fenced %s", w.pick(matches[:12]...))

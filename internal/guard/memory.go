@@ -255,7 +255,7 @@ func (c *comparison) remembered(m *Memory, old *hostMemory, g *grid, h *plan.Hos
 				lists[l] += 0
 			}
 		}
-		c.note(h, f, lists, g.all)
+		c.note(h, f, lists, sum(g.blocks[:]))
 	}
 }
 
@@ -281,7 +281,7 @@ func sampleGrid(list []sample, h *plan.Host, off bool) *grid {
 				continue
 			}
 			at.blocks++
-			g.all++
+			g.blocks[at.group]++
 		}
 	}
 	return g

@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 		{"the key of a split", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread resolver",
 			[]string{"% of the blocks of IPv6 clients asking for A"}},
 		{"the grain of a split", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky", changed("order eu us ap", "split eu 1 us 1 ap 1") + "spread sticky 20 40",
-			[]string{"% of the blocks of IPv6 clients asking for A"}},
+			[]string{"58.1% of the blocks of IPv4 clients asking for A"}},
 		{"the key where nothing is split", base + "spread sticky", base + "spread resolver", nil},
 		{"ecs off", base, base + "ecs off", []string{"guard max_move: client subnets have counted from everybody and would count from nobody: it isn't known how many clients would get another region by that; the limit is 50%"}},
 		{"ecs on", base + "ecs off", base, []string{"from nobody and would count from everybody"}},

@@ -35,31 +35,44 @@ func database(n *plan.Need) *topology.Database {
 
 // networksOf are IPv6 networks of a database: all, or every n-th, so that they are at most
 // so many. There are none if the database is nil or knows fewer than enough.
-func networksOf(db *topology.Database, most int) (list []netip.Prefix) {
+func networksOf(db *topology.Database, most int) []netip.Prefix {
 	if db == nil {
 		return nil
 	}
-	seen, every := 0, 1
+	var some sampler
 	for p := range db.Networks {
-		if p.Addr().Is4() {
-			continue
-		}
-		if seen%every == 0 {
-			list = append(list, p)
-		}
-		seen++
-		if len(list) > most { // every second of these, and of what comes
-			half := (len(list) + 1) / 2
-			for i := range half {
-				list[i] = list[2*i]
-			}
-			list, every = list[:half], 2*every
+		if p.Addr().Is6() {
+			some.add(p, most)
 		}
 	}
-	if seen < enough {
+	if some.seen < enough {
 		return nil
 	}
-	return list
+	return some.list
+}
+
+// sampler keeps every n-th of the prefixes that it is given; n doubles as often as there
+// are too many.
+type sampler struct {
+	list []netip.Prefix
+	seen int
+	log2 int // of n
+}
+
+// add adds a prefix; at most so many are kept.
+func (s *sampler) add(p netip.Prefix, most int) {
+	if s.seen&(1<<s.log2-1) == 0 {
+		s.list = append(s.list, p)
+	}
+	s.seen++
+	if len(s.list) > most { // every second of these, and of what comes
+		half := (len(s.list) + 1) / 2
+		for i := range half {
+			s.list[i] = s.list[2*i]
+		}
+		s.list = s.list[:half]
+		s.log2++
+	}
 }
 
 // addresses4 are so many IPv4 addresses, evenly spaced.

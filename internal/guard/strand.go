@@ -32,7 +32,7 @@ func (c *comparison) strand(g *grid, o *plan.Host, os *steer.Snapshot, h *plan.H
 				lists[at.is] += at.blocks
 			}
 		}
-		c.note(h, f, lists, g.all)
+		c.note(h, f, lists, sum(g.blocks[:]))
 	}
 }
 

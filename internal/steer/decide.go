@@ -91,7 +91,7 @@ func (q *query) choose(l *List, d *Decision) {
 // one dialled to 0 only if all are.
 func (q *query) force(l *List) (Region, bool) {
 	if q.snapshot.levers != nil {
-		q.forced = true
+		q.forced, q.part = true, q.need // everybody is asked
 		if r, moved := q.candidate(l); r != NoRegion {
 			return r, moved
 		}
@@ -279,7 +279,7 @@ func (q *query) resort(l *List, d *Decision) {
 	switch lr.Kind {
 	case Open:
 		q.ask(open)
-		d.Region, _ = q.candidate(l)
+		d.Region, _ = q.force(l)
 	case Regions:
 		d.Region = q.named(l, lr.Regions)
 	case Addresses:

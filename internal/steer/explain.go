@@ -104,7 +104,7 @@ func (q *query) explainOne(r Region, need facts, d *Decision) TraceCandidate {
 		if d.By == ByShare && c.Why == "soak" {
 			c.Why = ""
 		}
-	case !s.has(r, need), r == q.trickled, spilled && !q.mustServe(r, d):
+	case !s.has(r, need), r == q.trickled, spilled && !q.mustServe(r, d), q.spared(r, d):
 		c.Status = statusPassed
 	case slices.Contains(q.inPlay(d), r):
 		c.Status = statusShared
@@ -118,6 +118,12 @@ func (q *query) explainOne(r Region, need facts, d *Decision) TraceCandidate {
 // serve nevertheless, for nobody does.
 func (q *query) mustServe(r Region, d *Decision) bool {
 	return d.By == ByForced && (q.snapshot.dialled(r) || !q.snapshot.dialled(d.Region))
+}
+
+// spared says whether region r, which is dialled to 0, is left out of a last resort that
+// opens other regions.
+func (q *query) spared(r Region, d *Decision) bool {
+	return d.Outcome == OutcomeLastResort && q.host.lastResort.Kind == Open && !q.snapshot.dialled(r) && q.snapshot.dialled(d.Region)
 }
 
 // spills says whether region r, though usable, doesn't take the client.

@@ -84,6 +84,8 @@ func TestLeversMoveTheirPart(t *testing.T) {
 		{"soaks alone", []string{"u", "d", "u"}, false, []func(*Levers){both(soak(0.05), dial(0.5)), nil, soak(0)}, []uint32{1, 0, 1, 0}},
 		{"soak beside one that is dialled to nothing", []string{"u", "u", "d"}, false, []func(*Levers){soak(0.25), dial(0)}, []uint32{1, 3, 0, 0}},
 		{"open last resort leaves out the soak", []string{"d", "d", "d"}, false, []func(*Levers){soak(0.25)}, []uint32{0, 1, 0, 0}},
+		{"open last resort leaves out one that is dialled to nothing", []string{"d", "d", "d"}, false, []func(*Levers){dial(0), dial(0.1)}, []uint32{0, 1, 0, 0}},
+		{"open last resort of one that is dialled to nothing", []string{"d", "o", "o"}, false, []func(*Levers){dial(0)}, []uint32{1, 0, 0, 0}},
 		{"open last resort of a soak", []string{"d", "o", "o"}, false, []func(*Levers){soak(0.25)}, []uint32{1, 0, 0, 0}},
 		{"trickle", []string{"u", "u", "u"}, false, []func(*Levers){trickle(0.1)}, []uint32{9, 1, 0, 0}},
 		{"trickle goes no further", []string{"u", "u", "u"}, false, []func(*Levers){trickle(0.1), trickle(0.5)}, []uint32{9, 1, 0, 0}},

@@ -188,7 +188,10 @@ func (m *model) decide() modelDecision {
 	d.outcome, d.class = OutcomeLastResort, ClassLastResort
 	switch lr := m.cfg.LastResort; lr.Kind {
 	case Open:
-		d.region = first(order, func(r Region, f Family) bool { return m.candidate(r, f, m.open) })
+		open := func(r Region, f Family) bool { return m.candidate(r, f, m.open) }
+		if d.region = first(order, func(r Region, f Family) bool { return open(r, f) && m.levers(r).Dial > 0 }); d.region == NoRegion {
+			d.region = first(order, open)
+		}
 	case Regions:
 		allowed := slices.DeleteFunc(slices.Clone(lr.Regions), func(r Region) bool { return l.Allowed != nil && !l.Allowed[r] })
 		if d.region = first(allowed, m.usable); d.region == NoRegion {

@@ -22,8 +22,7 @@ type spill struct {
 // would depend on what others said before.
 const spillStages = 4
 
-// ask sets what a candidate must have: usable, for its part of the clients, or
-// open, for everybody.
+// ask sets what a candidate must have: usable, for its part of the clients, or open.
 func (q *query) ask(fact facts) {
 	list := q.client.List
 	q.need, q.other, q.part = q.snapshot.need(fact, list, q.family), 0, 0

@@ -156,11 +156,11 @@ func logWarnings(old, p *plan.Plan) {
 // in service: their age counts from then.
 const confirmEvery = 24 * time.Hour
 
-// toConfirm gives what does that, if it is due, to be called when the registry's lock isn't
-// held. The lock is held.
+// toConfirm gives what does that, if it is due, to be called when the registry's lock, which
+// is held, isn't.
 func (s *steering) toConfirm(now time.Time) (confirm func()) {
 	if now.Sub(s.confirmed) < confirmEvery {
-		return func() {}
+		return nil
 	}
 	s.confirmed = now
 	instances := s.registry.instances()

@@ -61,7 +61,7 @@ func (r *registry) keepSoon(now time.Time) {
 // the registry's lock isn't held. The lock is held.
 func (r *registry) toKeep(now time.Time) (keep func()) {
 	if r.keepAt.IsZero() || now.Before(r.keepAt) {
-		return func() {}
+		return nil
 	}
 	r.keepAt = time.Time{}
 	instances := slices.Clone(r.latest())

@@ -2,6 +2,8 @@ package gslb
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -153,7 +155,7 @@ func (g *GSLB) healthChanged(changes []probe.Change) {
 			g.steering.hurry(now)
 		}
 	}
-	for i := range touched {
+	for _, i := range slices.Sorted(maps.Keys(touched)) {
 		logLastResort(old.plan.Hosts[i], next.plan.Hosts[i], old.snapshots[i], next.snapshots[i])
 	}
 }

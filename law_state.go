@@ -2,11 +2,13 @@ package gslb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,9 +75,9 @@ func (l *law) open(dir string, now time.Time) {
 	l.state, l.memory.seen = r.State, r.Seen
 }
 
-// pending gives what saves the state, if that is due. It is to be called without the
-// registry's lock.
-func (m *lawMemory) pending(l *law, now time.Time) func() {
+// toSave gives what saves the state, if that is due, to be called when the registry's lock
+// isn't held.
+func (m *lawMemory) toSave(l *law, now time.Time) func() {
 	if m.dir == "" || l.out == nil || now.Sub(m.saved) < saveAtAll {
 		return nil
 	}
@@ -91,7 +93,7 @@ func (m *lawMemory) pending(l *law, now time.Time) func() {
 // save saves the state for the last time.
 func (m *lawMemory) save(l *law) {
 	m.saved = time.Time{}
-	if save := m.pending(l, time.Now()); save != nil {
+	if save := m.toSave(l, time.Now()); save != nil {
 		save()
 	}
 }
@@ -186,11 +188,7 @@ func (l *law) seen() seen {
 			host := seenName(v.g, h)
 			lists := v.demand.hosts[i].seen(v.plan, h)
 			for list, regions := range lists {
-				mean := 0.0
-				for _, n := range regions {
-					mean += n
-				}
-				kept = append(kept, one{host, list, mean})
+				kept = append(kept, one{host, list, sum(slices.Sorted(maps.Values(regions)))})
 			}
 			if len(lists) > 0 {
 				all[host] = lists
@@ -201,10 +199,7 @@ func (l *law) seen() seen {
 		return all
 	}
 	slices.SortFunc(kept, func(a, b one) int {
-		if a.mean > b.mean {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.mean, a.mean), cmp.Compare(a.host, b.host), cmp.Compare(a.list, b.list))
 	})
 	for _, o := range kept[maxSeen:] {
 		delete(all[o.host], o.list)
@@ -275,10 +270,6 @@ func (d *demand) recall(p *plan.Plan, g *GSLB, old seen) {
 }
 
 func (h *hostDemand) recall(p *plan.Plan, host *plan.Host, lists map[string]map[string]float64) {
-	columns := make(map[string]int)
-	for r := range h.regions {
-		columns[regionOf(p, r)] = r
-	}
 	names := make([]string, len(h.lists))
 	times := make(map[string]float64)
 	for list := range h.lists {
@@ -286,9 +277,9 @@ func (h *hostDemand) recall(p *plan.Plan, host *plan.Host, lists map[string]map[
 		times[names[list]]++
 	}
 	for list, name := range names {
-		for region, n := range lists[name] {
-			column, ok := columns[region]
-			if !ok || !(n > 0 && n <= capacity.MaxLoad) {
+		for column := range h.regions {
+			n := lists[name][regionOf(p, column)]
+			if !(n > 0 && n <= capacity.MaxLoad) {
 				continue
 			}
 			n /= times[name]

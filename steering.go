@@ -2,6 +2,7 @@ package gslb
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,10 @@ type steering struct {
 	targets   targets
 	confirmed time.Time     // when copies of data files were last dated
 	hurried   chan struct{} // the law is not to wait for the next beat
+	saver     saver
 	cancel    context.CancelFunc
-	done      sync.WaitGroup
+	beating   sync.WaitGroup
+	saving    sync.WaitGroup
 }
 
 // rampKey is a pool: its view, the first name of its host, and its region.
@@ -39,17 +42,20 @@ const beat = time.Second
 
 // newSteering starts one.
 func newSteering(r *registry) *steering {
-	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now(), hurried: make(chan struct{}, 1)}
+	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now(), hurried: make(chan struct{}, 1), saver: saver{work: make(chan []func(), 1)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.done.Go(func() { s.run(ctx) })
+	s.beating.Go(func() { s.run(ctx) })
+	s.saving.Go(s.save)
 	return s
 }
 
 // close ends it. The registry's lock must not be held.
 func (s *steering) close() {
 	s.cancel()
-	s.done.Wait()
+	s.beating.Wait()
+	close(s.saver.work)
+	s.saving.Wait()
 	s.targets.close()
 	s.law.close()
 }
@@ -69,20 +75,16 @@ func (s *steering) run(ctx context.Context) {
 	}
 }
 
-// round makes a step of the law, does what is due, and saves what is to be saved.
+// round makes a step of the law, does what is due, and has saved what is to be saved.
 func (s *steering) round(now time.Time) {
 	stepped := s.stepAside(now)
 	s.registry.mu.Lock()
 	s.turn(now, stepped)
-	save, keep, confirm := s.targetsToSave(now), s.registry.toKeep(now), s.toConfirm(now)
-	saveLaw := s.law.memory.pending(&s.law, now)
-	s.registry.mu.Unlock()
-	save()
-	keep()
-	confirm()
-	if saveLaw != nil {
-		saveLaw()
+	if s.saver.free(now) {
+		work := []func(){s.targetsToSave(now), s.registry.toKeep(now), s.toConfirm(now), s.law.memory.toSave(&s.law, now)}
+		s.saver.give(slices.DeleteFunc(work, func(do func()) bool { return do == nil }), now)
 	}
+	s.registry.mu.Unlock()
 }
 
 // hurry has the law step at once, as who can take what has changed; the registry's lock is

@@ -233,7 +233,7 @@ func (t *targets) load() map[string]target.Saved {
 func (s *steering) targetsToSave(now time.Time) (save func()) {
 	t := &s.targets
 	if len(s.registry.generations) == 0 { // remember has seen to it
-		return func() {}
+		return nil
 	}
 	for _, gen := range slices.Backward(s.registry.generations) {
 		if gen.whole() {
@@ -242,7 +242,7 @@ func (s *steering) targetsToSave(now time.Time) (save func()) {
 		}
 	}
 	if t.resolver == nil || t.dir == "" || !t.changed && now.Sub(t.saved) < saveAtAll {
-		return func() {}
+		return nil
 	}
 	t.changed, t.saved = false, now
 	all, dir := t.resolver.Saved(), t.dir

@@ -36,8 +36,8 @@ type ledger struct {
 	*control.Store
 	inService *control.Overrides // what answers follow
 	dir       string
-	users     int // desks
-	cancel    context.CancelFunc
+	users     int                // desks
+	cancel    context.CancelFunc // of what drops overrides that expire; nil: it doesn't run yet
 	done      sync.WaitGroup
 }
 
@@ -163,15 +163,25 @@ func openLedger(r *registry, dir string) (*ledger, error) {
 		log.Errorf("%v", err)
 	}
 	l.Store, l.inService = store, store.Overrides()
+	return l, nil
+}
+
+// run has overrides dropped when they expire: from when somebody follows them, who can be
+// asked what that would do. The registry's lock is held.
+func (l *ledger) run() {
+	if l.cancel != nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	l.done.Go(func() { store.Run(ctx) })
-	return l, nil
+	l.done.Go(func() { l.Run(ctx) })
 }
 
 // close ends the store. The registry's lock must not be held.
 func (l *ledger) close() {
-	l.cancel()
+	if l.cancel != nil {
+		l.cancel()
+	}
 	l.done.Wait()
 	if err := l.Close(); err != nil {
 		log.Errorf("The audit log: %v", err)
@@ -219,12 +229,13 @@ func (o *door) close() {
 	o.done.Wait()
 }
 
-// promote puts the desk of the live generation in front of each door; the registry's
-// lock is held.
+// promote puts the desk of the live generation in front of each door, and has its ledger
+// run; the registry's lock is held.
 func (r *registry) promote() {
 	for _, gen := range r.generations {
 		if gen.desk != nil && gen.whole() {
 			gen.desk.door.front.Store(gen.desk)
+			gen.desk.store.run()
 		}
 	}
 }

@@ -39,6 +39,7 @@ func (c *clerk) start(t *testing.T, text string) (*generation, *GSLB) {
 	if err := c.registry.start(gen, gen.loaded[0]); err != nil {
 		t.Fatal(err)
 	}
+	synctest.Wait() // what had expired has ended
 	return gen, gen.loaded[0]
 }
 

@@ -33,8 +33,8 @@ func (s *Store) expiry(o *Override, now time.Time) Entry {
 	return e
 }
 
-// Expire drops what has expired, and puts the rest into service. What can't be
-// saved is dropped all the same. What would leave clients without a region is postponed, and
+// Expire drops what has expired, and puts the rest into service; the Backend tells of it.
+// What can't be saved is dropped all the same. What would leave clients without a region is postponed, and
 // all of it if ctx ends before that is known.
 func (s *Store) Expire(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
@@ -63,7 +63,6 @@ func (s *Store) Expire(ctx context.Context) error {
 	s.keep(next)
 	for _, o := range expired {
 		s.note(s.expiry(o, now))
-		s.Logf("control: override %s (%s of %s = %s, by %s: %s) has expired", o.ID, o.Lever, o.Object, o.Value, o.By, o.Why)
 	}
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -189,9 +191,9 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 		return nil, invalid("", "NAME=VALUE, with & between", "the query can't be read: %v", err)
 	}
 next:
-	for name, values := range q {
+	for _, name := range slices.Sorted(maps.Keys(q)) { // of several mistakes, the same is told each time
 		for _, k := range known {
-			if name == k && len(values) == 1 {
+			if name == k && len(q[name]) == 1 {
 				continue next
 			}
 		}

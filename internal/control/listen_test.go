@@ -18,16 +18,28 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/control"
 )
 
-// start serves the API on a listener until the test ends.
+// start serves the API on a listener until the test ends, and then waits for the last
+// connection: net/http lingers on one whose request it refused.
 func (s *served) start(t *testing.T, l net.Listener) {
 	t.Helper()
 	server := s.HTTP()
+	server.ReadHeaderTimeout, server.ReadTimeout = time.Minute, time.Minute // a busy machine may take long
+	var open sync.WaitGroup
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Done()
+		}
+	}
 	done := make(chan error)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -35,6 +47,7 @@ func (s *served) start(t *testing.T, l net.Listener) {
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
+		open.Wait()
 	})
 }
 

@@ -95,6 +95,7 @@ func TestAPI(t *testing.T) {
 		{"GET", "/v1/overrides/1", "", nil, 405, `"expected": "DELETE"`},
 		{"OPTIONS", "/v1/changes", "", nil, 405, `"code": "method"`},
 		{"GET", "/v1/status?verbose=1", "", nil, 400, `verbose`},
+		{"GET", "/v1/status?d=1&c=1&b=1&a=1", "", nil, 400, `"field": "a"`},
 		{"GET", "/v1/audit?limit=0", "", nil, 400, `"expected": "1..1000"`},
 		{"GET", "/v1/audit?limit=1001", "", nil, 400, `"field": "limit"`},
 		{"GET", "/v1/audit?limit=5&limit=6", "", nil, 400, `"field": "limit"`},

@@ -37,9 +37,10 @@ type Store struct {
 	unsaved atomic.Bool
 }
 
-// Open reads the overrides of a directory, and drops what has expired since. It
-// doesn't call the Backend: what it found is in Overrides. If it was damaged or is
-// gone, the error is an ErrSetAside, and the Store works, empty: shout, and go on.
+// Open reads the overrides of a directory. It doesn't call the Backend: what it found is
+// in Overrides, also what has expired, as guards may be against its end; Run sees to that
+// first. If the file was damaged or is gone, the error is an ErrSetAside, and the Store
+// works, empty: shout, and go on.
 func Open(o StoreOptions) (*Store, error) {
 	audit, err := openAudit(o.Dir)
 	if err != nil {
@@ -59,15 +60,11 @@ func Open(o StoreOptions) (*Store, error) {
 	if set == nil {
 		set = &Overrides{epoch: now.UnixMilli(), next: highest + 1}
 	}
-	set, expired := set.prune(now)
 	if err := set.save(o.Dir); err != nil {
 		audit.Close()
 		return nil, errors.Join(lost, err)
 	}
 	s.current.Store(set)
-	for _, e := range expired {
-		s.note(s.expiry(e, now))
-	}
 	if lost != nil {
 		s.damage = lost.Error()
 	}

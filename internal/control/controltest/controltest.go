@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type Backend struct {
 	digest   string
 	current  *control.Overrides
 	returned []string
+	ended    []string
 	fails    func(method string) error
 	upset    *control.Report // what the next Publish foretells; nil: what WhatIf did
 	// Now is the clock; nil: the real one.
@@ -68,6 +70,13 @@ func (b *Backend) Current() *control.Overrides {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.current
+}
+
+// Ended are the overrides that have ended, and why.
+func (b *Backend) Ended() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ended)
 }
 
 // Returned are the endpoints taken back, with their checks.
@@ -200,6 +209,9 @@ func (b *Backend) Publish(_ context.Context, p control.Publication) error {
 		}
 	}
 	b.current = p.Next
+	for _, id := range slices.Sorted(maps.Keys(p.Ended)) {
+		b.ended = append(b.ended, id+" "+p.Ended[id])
+	}
 	return nil
 }
 

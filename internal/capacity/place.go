@@ -21,7 +21,7 @@ type offer struct {
 // is the waterfall: the nearest region to its limit, the excess to the next.
 //
 // It sets the rows' flows; what it returns is what no limit admits, by row, as an
-// amount.
+// amount, and what still looked for a place when the rounds were over.
 func (w *work) place() (residue []float64) {
 	offers, books := w.book()
 	for range placeRounds {
@@ -42,8 +42,9 @@ func (w *work) place() (residue []float64) {
 			if r.open[k] == 0 {
 				continue
 			}
-			taken := max(0, w.comes(r, k, left)-offers[next].refused)
+			o := &offers[next]
 			next++
+			taken := max(0, min(w.comes(r, k, left), o.amount)-o.refused) // no more than it was asked for
 			left -= taken
 			if r.demand > 0 {
 				r.flow[k] = taken / r.demand

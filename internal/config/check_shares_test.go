@@ -118,6 +118,7 @@ func TestShares(t *testing.T) {
 			fine++
 		}
 	}
+	t.Logf("%d refused and %d fine", refused, fine)
 	if refused < 15 || fine < 15 {
 		t.Errorf("%d refused and %d fine: too few to tell", refused, fine)
 	}

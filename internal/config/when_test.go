@@ -201,6 +201,7 @@ func TestSchedules(t *testing.T) {
 		sound++
 		compare(t, &b.Regions[0].Levers, text)
 	}
+	t.Logf("%d sound and %d clashing schedules", sound, clashes)
 	if sound < 20 || clashes < 20 {
 		t.Errorf("%d sound and %d clashing schedules: too few to tell", sound, clashes)
 	}

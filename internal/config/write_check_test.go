@@ -42,11 +42,11 @@ func (w *writer) check(c config.Check) {
 	if c.HoldFlips > 0 {
 		w.line("hold %d flips", c.HoldFlips)
 	}
-	for word, is := range map[string]bool{
-		"insecure": c.Insecure, "follow": c.Follow, "keepalive": c.KeepAlive, "retry": c.Retry, "accumulate": c.Accumulate,
-	} {
-		w.line("%s", when(is, word))
-	}
+	w.line("%s", when(c.Insecure, "insecure"))
+	w.line("%s", when(c.Follow, "follow"))
+	w.line("%s", when(c.KeepAlive, "keepalive"))
+	w.line("%s", when(c.Retry, "retry"))
+	w.line("%s", when(c.Accumulate, "accumulate"))
 	for _, cond := range c.Expect {
 		w.line("expect %s", condition(cond))
 	}

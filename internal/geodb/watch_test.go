@@ -229,6 +229,7 @@ func TestWatchDated(t *testing.T) {
 				}
 			})
 		})
+		time.Sleep(every / 2) // to write and look between polls
 		s.polls(5, "")
 		s.write("dated", "x")
 		s.write("plain", "x")

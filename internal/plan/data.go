@@ -174,7 +174,8 @@ func (d *Data) checkNets(file string, lines []geodb.PrefixLine) error {
 func (d *Data) Reload(path string, now time.Time) (*Data, error) {
 	next := &Data{root: d.root, regions: d.regions, Stale: maps.Clone(d.Stale), dbs: make(map[string]*database), lists: make(map[string]*prefixList), maps: make(map[string]*mapFile)}
 	delete(next.Stale, path)
-	for k, old := range d.dbs {
+	for _, k := range slices.Sorted(maps.Keys(d.dbs)) { // of a file that serves for several, the first error is the same one each time
+		old := d.dbs[k]
 		next.dbs[k] = old
 		if old.path != path {
 			continue
@@ -210,10 +211,12 @@ func (d *Data) Reload(path string, now time.Time) (*Data, error) {
 	return next, next.reloadMap(d, path, now)
 }
 
-// Files are the data files with the hash of the content in use.
+// Files are the data files with the hash of the content in use. Of a file that serves for
+// several databases, that is the first one's by the names of their kinds.
 func (d *Data) Files() []geodb.File {
 	var files []geodb.File
-	for _, db := range d.dbs {
+	for _, k := range slices.Sorted(maps.Keys(d.dbs)) {
+		db := d.dbs[k]
 		f := geodb.File{Path: db.path}
 		if db.db != nil {
 			f.Hash, f.Loaded = db.db.Info().Hash, true
@@ -230,7 +233,7 @@ func (d *Data) Files() []geodb.File {
 		}
 		files = append(files, f)
 	}
-	slices.SortFunc(files, func(a, b geodb.File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(files, func(a, b geodb.File) int { return strings.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(files, func(a, b geodb.File) bool { return a.Path == b.Path })
 }
 

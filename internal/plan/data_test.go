@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,6 +249,29 @@ func TestLongPrefixes(t *testing.T) {
 	for _, ecs := range []string{"ecs off", "ecs {\n max 32 64\n}"} {
 		if ws := build(t, dir, hosts+"\n"+ecs).Warnings; len(ws) != 0 {
 			t.Errorf("%s: %v", ecs, ws)
+		}
+	}
+}
+
+// TestSharedFile has one file serve as two databases: what is wrong with it is told the same
+// way each time.
+func TestSharedFile(t *testing.T) {
+	dir := t.TempDir()
+	record := mmdbtest.Place{Continent: "EU", Country: "DE", City: "Berlin", At: &mmdbtest.Point{Lat: 52, Lon: 13}}.Record()
+	maps.Copy(record, mmdbtest.ASN(64496, "both"))
+	file, err := mmdbtest.Database{Type: "Both", Networks: []mmdbtest.Network{{Prefix: "198.51.100.0/24", Record: record}}}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := put(t, dir, "both.mmdb", string(file))
+	p := build(t, dir, "geoip city both.mmdb\ngeoip asn both.mmdb\nregion eu\nhost a.example.com {\n pool eu 203.0.113.7\n}")
+	if files := p.Data.Files(); len(files) != 1 || files[0].Path != both || !files[0].Loaded {
+		t.Errorf("got %+v", files)
+	}
+	put(t, dir, "both.mmdb", country(t, 3, "EU")) // neither cities nor AS numbers
+	for range 30 {
+		if _, err := p.Data.Reload(both, time.Time{}); err == nil || !strings.Contains(err.Error(), "AS numbers") {
+			t.Fatalf("got %v", err)
 		}
 	}
 }

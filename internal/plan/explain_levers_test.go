@@ -120,6 +120,7 @@ func TestLeversWhy(t *testing.T) {
 			t.Fatal(schedule)
 		}
 	}
+	t.Logf("%d levers were told of, and %d change", told, moved)
 	if told < 30 || moved < 20 {
 		t.Errorf("%d levers were told of, and %d change", told, moved)
 	}

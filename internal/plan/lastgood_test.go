@@ -28,7 +28,7 @@ func TestNetsFromCopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Data.Keep(state, time.Now()); err != nil {
+			if err := p.Data.Keep(state, mapDay); err != nil {
 				t.Fatal(err)
 			}
 			if content == "" {
@@ -42,7 +42,7 @@ func TestNetsFromCopy(t *testing.T) {
 			if _, err := plan.Build(b, plan.Options{Root: dir}); err == nil {
 				t.Error("without a copy it is no error")
 			}
-			again, err := plan.Build(b, plan.Options{Root: dir, LastGood: plan.LastGood{Dir: state, Now: time.Now()}})
+			again, err := plan.Build(b, plan.Options{Root: dir, LastGood: plan.LastGood{Dir: state, Now: mapDay}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestLastGoodSuitsTheBlock(t *testing.T) {
 	nets := put(t, dir, "nets.txt", "203.0.113.0/24 us\n")
 	p := build(t, dir, "nets nets.txt\nregion eu us\nhost a.example.com {\npool eu 192.0.2.1\npool us 192.0.2.2\n}")
 	state := filepath.Join(dir, "state")
-	if err := p.Data.Keep(state, time.Now()); err != nil {
+	if err := p.Data.Keep(state, mapDay); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(nets); err != nil {
@@ -78,7 +78,7 @@ func TestLastGoodSuitsTheBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, last := range map[string]plan.LastGood{
-		"in service": {InService: []*plan.Data{p.Data}}, "copy": {Dir: state, Now: time.Now()},
+		"in service": {InService: []*plan.Data{p.Data}}, "copy": {Dir: state, Now: mapDay},
 	} {
 		if _, err := plan.Build(b, plan.Options{Root: dir, LastGood: last}); err == nil || !strings.Contains(err.Error(), "nets.txt") {
 			t.Errorf("%s: got %v, want that nets.txt can't be read", name, err)

@@ -113,6 +113,7 @@ func TestLatencyModel(t *testing.T) {
 			t.Fatalf("%s\nclients\n%sresolvers\n%s", text, entriesText(clients), entriesText(resolvers))
 		}
 	}
+	t.Log(decided)
 	for _, why := range []string{"", "prefix_rule", "refused", "special_space", "split", "not_listed", "no entry"} {
 		if decided[why] == 0 {
 			t.Errorf("no client for which the map is ignored as %q: %v", why, decided)

@@ -192,6 +192,7 @@ func TestLeversKeepScopes(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("levers moved %d of %d clients", moved, answers)
 	if moved < answers/20 {
 		t.Errorf("levers moved %d of %d clients: they are not tested", moved, answers)
 	}

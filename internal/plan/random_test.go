@@ -209,6 +209,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	})
+	t.Log(outcomes)
 	for o := steer.OutcomeAnswer; o <= steer.OutcomeFailed; o++ {
 		if outcomes[o] == 0 {
 			t.Errorf("no decision ended with %s", o)

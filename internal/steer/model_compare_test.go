@@ -14,6 +14,7 @@ func TestDecideFollowsModel(t *testing.T) {
 	for seed := range uint64(3000) {
 		compare(t, seed, by)
 	}
+	t.Log(by)
 	for b := ByNone; b <= ByForced; b++ {
 		if by[b] < 100 {
 			t.Errorf("%d decisions by %q; too few to trust the comparison", by[b], b)

@@ -25,11 +25,11 @@ func TestTable6(t *testing.T) {
 		}
 		var blocks []block
 		for k := range starts {
-			blocks = append(blocks, block{start: k, bits: uint8(56 + r.IntN(2)*72)})
+			blocks = append(blocks, block{start: k})
 		}
-		sortBlocks(blocks)
+		sortBlocks(blocks) // before anything is drawn for them: a map gives them in any order
 		for i := range blocks {
-			blocks[i].val = uint32(i)
+			blocks[i].val, blocks[i].bits = uint32(i), uint8(56+r.IntN(2)*72)
 			if blocks[i].start.lo != 0 {
 				blocks[i].bits = 128
 			}

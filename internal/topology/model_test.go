@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 )
 
 // The model computes what the package promises the slow and obvious way, over
@@ -18,15 +19,30 @@ func leafAddr(x int) netip.Addr {
 
 type model struct {
 	in       *Input
+	rules    []string // lists of the rules, written out
+	rest     string   // the list of those for whom no rule decides
 	geo, asn [leaves]*Facts
-	bar      [leaves]int
+	bar      *[leaves]int   // the special-purpose block of each piece; 0: none
 	list     [leaves]string // final lists, written out
 	kind     [leaves]Kind   // what gave them
 }
 
+// bars are the same for all models.
+var bars = sync.OnceValue(func() *[leaves]int {
+	var all [leaves]int
+	for x := range leaves {
+		all[x] = barrierOf(leafAddr(x))
+	}
+	return &all
+})
+
 // newFacts is a model that knows the facts of every piece.
 func newFacts(in *Input) *model {
-	m := &model{in: in}
+	m := &model{in: in, bar: bars()}
+	m.rest = m.deflt()
+	for _, r := range in.Rules {
+		m.rules = append(m.rules, m.spec(r.Spec))
+	}
 	for i, d := range []*Database{in.Geo, in.ASN} {
 		if d == nil {
 			continue
@@ -38,9 +54,6 @@ func newFacts(in *Input) *model {
 				facts[x] = &d.Facts[at]
 			}
 		}
-	}
-	for x := range leaves {
-		m.bar[x] = barrierOf(leafAddr(x))
 	}
 	return m
 }
@@ -71,7 +84,7 @@ func newModel(in *Input, latency *Measured) *model {
 	}
 	for x := range leaves {
 		if db[x] == "" {
-			db[x] = m.deflt()
+			db[x] = m.rest
 			_, m.kind[x], _ = m.byFacts(nil, nil)
 		}
 		m.list[x], m.kind[x] = m.final(x, db[x], m.kind[x], ms)
@@ -209,17 +222,17 @@ func (m *model) allHold(alts []Alt, a netip.Addr, geo, asn *Facts) bool {
 func better(a, b [3]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 
 func (m *model) byFacts(geo, asn *Facts) (list string, kind Kind, located bool) {
-	list = m.deflt()
+	list = m.rest
 	if m.in.Rest != nil {
 		kind = Rest
 	}
 	located = geo != nil && (geo.Country != "" || geo.Continent != "" || geo.Coordinates)
 	ranked := [3]int{}
-	for _, r := range m.in.Rules {
+	for i, r := range m.in.Rules {
 		if hasPrefix(r.Alts) || !m.allHold(r.Alts, netip.Addr{}, geo, asn) {
 			continue
 		}
-		text := m.spec(r.Spec)
+		text := m.rules[i]
 		if text == "-" {
 			continue
 		}
@@ -257,16 +270,16 @@ func (m *model) final(x int, list string, kind Kind, latency *measurements) (str
 	a, geo, asn := leafAddr(x), m.geo[x], m.asn[x]
 	ranked := [3]int{}
 	if geo != nil || asn != nil { // rules that need no prefix ranked already
-		for _, r := range m.in.Rules {
-			if !hasPrefix(r.Alts) && m.spec(r.Spec) != "-" && m.allHold(r.Alts, a, geo, asn) {
+		for i, r := range m.in.Rules {
+			if !hasPrefix(r.Alts) && m.rules[i] != "-" && m.allHold(r.Alts, a, geo, asn) {
 				if rk := [3]int{int(r.Alts[0].Kind), 0, len(r.Alts)}; better(rk, ranked) {
 					ranked = rk
 				}
 			}
 		}
 	}
-	for _, r := range m.in.Rules {
-		if !hasPrefix(r.Alts) || !m.allHold(r.Alts, a, geo, asn) || m.spec(r.Spec) == "-" {
+	for i, r := range m.in.Rules {
+		if !hasPrefix(r.Alts) || !m.allHold(r.Alts, a, geo, asn) || m.rules[i] == "-" {
 			continue
 		}
 		bits := 0
@@ -274,7 +287,7 @@ func (m *model) final(x int, list string, kind Kind, latency *measurements) (str
 			bits = longest(r.Alts[0].Prefixes, a)
 		}
 		if rk := [3]int{int(r.Alts[0].Kind), bits, len(r.Alts)}; better(rk, ranked) {
-			ranked, list, kind = rk, m.spec(r.Spec), r.Alts[0].Kind
+			ranked, list, kind = rk, m.rules[i], r.Alts[0].Kind
 		}
 	}
 	for _, f := range m.in.Fences {

@@ -107,7 +107,7 @@ func (m *model) haversine(lat, lon float64, r Region) float64 {
 func (m *model) distance(lat, lon float64) string {
 	rs := m.ranked(lat, lon)
 	if len(rs) == 0 {
-		return m.deflt()
+		return m.rest
 	}
 	var split []Weighted
 	for _, r := range rs {

@@ -174,12 +174,16 @@ func (o *orders) byDistance(from point, first *Region) List {
 	return l.tidy()
 }
 
-// tidy turns a split of one region into the first of the order: there is
-// nothing to choose by weight.
+// tidy turns a split of one region, or of standbys alone, into the first of the order:
+// there is nothing to choose by weight.
 func (l List) tidy() List {
-	if len(l.Split) == 1 && l.Split[0].Weight > 0 {
-		l.Order = append([]Region{l.Split[0].Region}, l.Order...)
-		l.Split, l.Tied = nil, false
+	weighted := slices.ContainsFunc(l.Split, func(w Weighted) bool { return w.Weight > 0 })
+	if n := len(l.Split); n == 1 || n > 0 && !weighted {
+		order := make([]Region, 0, len(l.Split)+len(l.Order))
+		for _, w := range l.Split {
+			order = append(order, w.Region)
+		}
+		l.Split, l.Tied, l.Order = nil, false, append(order, l.Order...)
 	}
 	return l
 }

@@ -15,6 +15,7 @@ func TestLaws(t *testing.T) {
 	for seed := range n {
 		laws(t, seed, 16-int(seed%4)*3)
 	}
+	laws(t, 139000470, 16) // of a split, standbys alone have a pool
 }
 
 // FuzzLaws goes on where TestLaws ends.
@@ -82,8 +83,8 @@ func laws(t *testing.T, seed uint64, limit int) {
 
 // prefixDecides tells whether a rule that begins with prefixes holds a piece.
 func (m *model) prefixDecides(x int) bool {
-	for _, r := range m.in.Rules {
-		if r.Alts[0].Kind == Prefix && m.spec(r.Spec) != "-" && m.allHold(r.Alts, leafAddr(x), m.geo[x], m.asn[x]) {
+	for i, r := range m.in.Rules {
+		if r.Alts[0].Kind == Prefix && m.rules[i] != "-" && m.allHold(r.Alts, leafAddr(x), m.geo[x], m.asn[x]) {
 			return true
 		}
 	}

@@ -57,6 +57,7 @@ func TestWhyAgrees(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("latency decided %d times", latency)
 	if latency < 50 {
 		t.Errorf("latency decided only %d times", latency)
 	}

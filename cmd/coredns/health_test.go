@@ -331,7 +331,7 @@ func TestHealthRestart(t *testing.T) {
 	if err := os.WriteFile(saved, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.write(t, strings.Replace(corefile, "interval 1s", "interval 1h", 1))
+	p.write(t, strings.Replace(corefile, "interval 1s", "interval 1h\nfall 20", 1)) // not within 19 s
 	p.begin(t)
 	if got := brief(ask(t, p.addr, "www.example.com A")); got != loopback(101) {
 		t.Errorf("got %s, want what is answered when nothing is known", got)

@@ -40,6 +40,7 @@ var chains = []resolverCase{
 	{"again", "cdn.example.net A +subnet=198.51.99.0/24", "192.0.2.2 CNAME www.example.com.", whatever},
 }
 
+// Both resolvers are patient, so that neither asks again because the machine is busy.
 func TestUnbound(t *testing.T) {
 	unbound := tool(t, "unbound", "-V")
 	a := serveAuthority(t)
@@ -60,6 +61,8 @@ func TestUnbound(t *testing.T) {
     do-not-query-localhost: no
     access-control: 127.0.0.0/8 allow
     qname-minimisation: no
+    unknown-server-time-limit: 60000
+    infra-cache-min-rtt: 60000
     target-fetch-policy: "0 0 0 0 0"
 stub-zone:
     name: "example.com"
@@ -97,6 +100,8 @@ edns-subnet-allow-list=127.0.0.1
 disable-packetcache=yes
 dnssec=off
 threads=1
+network-timeout=60000
+max-total-msec=120000
 security-poll-suffix=
 `, port, dir, portOf(a.addr)))
 	resolver := "127.0.0.1:" + port

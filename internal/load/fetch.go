@@ -122,8 +122,8 @@ func (s Source) explain(ctx context.Context, err error, missing string) error {
 func (s Source) readable(err error) error {
 	text := err.Error()
 	secrets := slices.DeleteFunc(s.secrets(), func(s string) bool { return len(s) < 6 })
-	// Longer ones first, or a part would hide before the whole.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	// Longer ones first, or a part would hide before the whole; and in every run the same ones.
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}

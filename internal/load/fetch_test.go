@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -47,15 +49,19 @@ func serve(t testing.TB, h http.HandlerFunc) (base string) {
 // went wrong, in words.
 func readOnce(t testing.TB, s Source, patience time.Duration) string {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(patience, long))
+	defer cancel()
 	transport := newTransport(t.Context())
 	defer transport.CloseIdleConnections()
+	options := Options{Transport: transport}
+	if patience == begun {
+		options.Transport = interrupted{transport, cancel}
+	}
 	s.Every = MaxEvery
-	read, err := s.reader(Options{Transport: transport})
+	read, err := s.reader(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	m, err := read(ctx)
 	if err != nil {
 		return s.readable(err).Error()
@@ -64,9 +70,22 @@ func readOnce(t testing.TB, s Source, patience time.Duration) string {
 }
 
 const (
-	long  = time.Minute     // what answers
-	short = 3 * time.Second // what doesn't, of which one begins to
+	long  = time.Minute            // what answers
+	short = 300 * time.Millisecond // what doesn't
+	begun = 0                      // until an answer begins, however soon that is
 )
+
+// interrupted ends the time of a reading when its answer has begun.
+type interrupted struct {
+	http.RoundTripper
+	end func()
+}
+
+func (i interrupted) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := i.RoundTripper.RoundTrip(r)
+	i.end()
+	return response, err
+}
 
 func TestPages(t *testing.T) {
 	noLeaks(t)
@@ -107,7 +126,7 @@ func TestPages(t *testing.T) {
 		{"at the limit", text(app, `{"busy":[1,2]}`+strings.Repeat(" ", maxBody-14)), long, "2"},
 		{"beyond the limit", text(app, `{"busy":[1,2]}`+strings.Repeat(" ", maxBody-13)), long, "the answer is longer than 1048576 bytes"},
 		{"never ends", endless(strings.Repeat(" ", 1<<16), 0), long, "the answer is longer than 1048576 bytes"},
-		{"drips", endless(" ", time.Millisecond), short, "no whole answer within 5s"},
+		{"drips", endless(" ", time.Millisecond), begun, "no whole answer within 5s"},
 		{"silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, short, "no answer within 5s"},
 		{"compressed", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -239,7 +258,8 @@ func TestNoPage(t *testing.T) {
 	}
 	listener.Close()
 	wg.Wait()
-	if got := readOnce(t, Source{Kind: JSON, URL: url, Path: "."}, long); got != "no answer: connection refused" {
+	// Nobody is given this port by chance, as the one just closed could be.
+	if got := readOnce(t, Source{Kind: JSON, URL: "http://user:secret-word@127.0.0.1:1", Path: "."}, long); got != "no answer: connection refused" {
 		t.Error(got)
 	}
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -286,28 +306,46 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreKept is in virtual time: net/http keeps no connection whose
+// writer is 50 ms behind its reader.
 func TestConnectionsAreKept(t *testing.T) {
-	noLeaks(t)
-	var (
-		mu    sync.Mutex
-		peers = map[string]int{}
-	)
-	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		peers[r.RemoteAddr]++
-		mu.Unlock()
-		io.WriteString(w, "1")
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "1") })}
+		go server.Serve(&oneConn{conn: theirs, closed: make(chan struct{})})
+		defer server.Close()
+		p := NewPoller(Options{})
+		defer p.Close()
+		dialled := 0
+		p.own.DialContext = func(context.Context, string, string) (net.Conn, error) { dialled++; return ours, nil }
+		g := acquire(t, p, source("/", 15*time.Second))
+		for range 5 {
+			after(15 * time.Second)
+		}
+		if r := g.Reading(); r.Value != 1 || r.Err != nil || dialled != 1 {
+			t.Errorf("%+v over %d connections", r, dialled)
+		}
 	})
-	p := NewPoller(Options{})
-	defer p.Close()
-	g := acquire(t, p, Source{Kind: JSON, URL: base, Path: ".", Every: MaxEvery})
-	for range 5 {
-		g.poll()
-	}
-	if r := g.Reading(); r.Value != 1 || r.Err != nil || len(peers) != 1 {
-		t.Errorf("%+v over %d connections", r, len(peers))
-	}
 }
+
+// oneConn listens for the one connection that it has.
+type oneConn struct {
+	conn   net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	conn := l.conn
+	if l.conn = nil; conn == nil {
+		<-l.closed
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (l *oneConn) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 
 func BenchmarkPage(b *testing.B) {
 	metrics := []byte(strings.Repeat("other_metric{pool=\"web\",zone=\"a\"} 12.5\n", 20_000) + page)

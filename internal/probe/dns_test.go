@@ -185,7 +185,7 @@ func TestDNS(t *testing.T) {
 		})
 	}
 	r := prepare(t, define(check.DNS, func(c *check.Check) { c.QName, c.QType = "a.test.", "TYPE65" }))
-	outcomeOf{Fail, ClassConnect, "answer: connection refused"}.compare(t, r.Probe(t.Context(), to(refused(t))))
+	outcomeOf{Fail, ClassConnect, "answer: connection refused"}.compare(t, r.Probe(t.Context(), to(refused)))
 }
 
 func TestQType(t *testing.T) {

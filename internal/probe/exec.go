@@ -13,8 +13,9 @@ import (
 	"github.com/seed-945f90c5/gslb/internal/check"
 )
 
-// killWait is how long a command's output may stay open after its end.
-const killWait = 100 * time.Millisecond
+// killWait is how long a command's output may stay open after its end. What it said is
+// read by then, even on a busy machine.
+const killWait = time.Second
 
 // execProber runs a command: exit code 0 passes, any other fails, and
 // conditions look at the first check.MaxBody bytes of its output (both of its

@@ -102,7 +102,9 @@ func sameSpread(t *testing.T, what string, seconds []float64, s *failover.Spread
 		}
 	}
 	low, high := s.Range()
-	if first, last := seconds[0], seconds[len(seconds)-1]; math.Abs(first-low) > slack || math.Abs(last-high) > slack {
+	first, last := seconds[0], seconds[len(seconds)-1]
+	t.Logf("%s: from %vs to %vs, half of them after %vs", what, first, last, failover.Drawn(seconds, 0.5))
+	if math.Abs(first-low) > slack || math.Abs(last-high) > slack {
 		t.Errorf("%s: from %.2fs to %.2fs, worked out %.2fs to %.2fs", what, first, last, low, high)
 	}
 }

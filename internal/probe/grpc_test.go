@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -113,7 +114,7 @@ func TestGRPC(t *testing.T) {
 func TestGRPCOfBadServers(t *testing.T) {
 	noLeaks(t)
 	r := prepare(t, define(check.GRPC, nil))
-	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused(t))))
+	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused)))
 	for name, serve := range map[string]func(*rawConn){
 		"closes":     func(*rawConn) {},
 		"plain HTTP": func(c *rawConn) { io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n") },
@@ -192,18 +193,20 @@ func TestGRPCKeepAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer l.Close()
 	for range 3 {
+		l.(*net.TCPListener).SetDeadline(time.Time{})
 		s := grpc.NewServer()
 		healthy(s)
 		done := make(chan struct{})
-		go func() { s.Serve(l); close(done) }()
+		go func() { s.Serve(lent{l.(*net.TCPListener)}); close(done) }()
 		passed.compare(t, r.Probe(t.Context(), to(l.Addr().String())))
-		address := l.Addr().String()
 		s.Stop()
 		<-done
-		if l, err = net.Listen("tcp", address); err != nil {
-			t.Fatal(err)
-		}
 	}
-	l.Close()
 }
+
+// lent is a listener whose port stays ours when it is closed.
+type lent struct{ *net.TCPListener }
+
+func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }

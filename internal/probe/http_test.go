@@ -144,7 +144,7 @@ func TestHTTPRequest(t *testing.T) {
 func TestHTTPIgnoresProxies(t *testing.T) {
 	noLeaks(t)
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"} {
-		t.Setenv(name, "http://"+refused(t))
+		t.Setenv(name, "http://"+refused)
 	}
 	r := prepare(t, define(check.HTTP, func(c *check.Check) { c.Authority = "not-local.test" }))
 	passed.compare(t, r.Probe(t.Context(), to(serveHTTP(t, func(http.ResponseWriter, *http.Request) {}))))
@@ -153,7 +153,7 @@ func TestHTTPIgnoresProxies(t *testing.T) {
 func TestHTTPRefused(t *testing.T) {
 	noLeaks(t)
 	r := prepare(t, define(check.HTTP, nil))
-	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused(t))))
+	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused)))
 }
 
 func TestHTTPOverIPv6(t *testing.T) {
@@ -280,5 +280,5 @@ func TestHTTPCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := prepare(t, define(check.HTTP, nil))
-	outcomeOf{Fail, ClassInternal, "connect: cancelled"}.compare(t, r.Probe(ctx, to(refused(t))))
+	outcomeOf{Fail, ClassInternal, "connect: cancelled"}.compare(t, r.Probe(ctx, to(refused)))
 }

@@ -92,6 +92,7 @@ func TestSpread(t *testing.T) {
 		j := spreadJitter(uint64(i%7), i, 10*time.Second)
 		lowest, highest, sum = min(lowest, j), max(highest, j), sum+j
 	}
+	t.Logf("jitter from %s to %s, mean %s", lowest, highest, sum/n)
 	if lowest < -500*time.Millisecond || lowest > -490*time.Millisecond || highest >= 500*time.Millisecond || highest < 490*time.Millisecond {
 		t.Errorf("jitter from %s to %s", lowest, highest)
 	}

@@ -3,8 +3,10 @@ package probe
 import (
 	"context"
 	"iter"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -89,8 +91,8 @@ func (s *Scheduler) judge(now time.Duration) {
 		return
 	}
 	if g.isolation.Isolated() {
-		for _, turns := range g.turned {
-			for _, t := range turns {
+		for _, interval := range slices.Sorted(maps.Keys(g.turned)) { // told in the same order by all
+			for _, t := range g.turned[interval] {
 				if !t.probe.released {
 					t.probe.machine.Recall(t.since, t.before.Verdict, t.before.Assumed, t.before.Since)
 					s.publish(t.probe)

@@ -161,6 +161,7 @@ func TestSchedulerOutageIsNoIsolation(t *testing.T) {
 		if n := i.count(VerdictDown); n != 100 || i.s.Stats().Isolated {
 			t.Errorf("isolated %v, %d down", i.s.Stats().Isolated, n)
 		}
+		t.Logf("beacons probed %d times", i.beacons.Load())
 		if n := i.beacons.Load(); n < 4 || n > 14 {
 			t.Errorf("beacons probed %d times", n)
 		}
@@ -236,6 +237,7 @@ func TestSchedulerStartsIsolated(t *testing.T) {
 			t.Errorf("isolated %v, %d down", i.s.Stats().Isolated, i.count(VerdictDown))
 		}
 		after(10 * i.c.Interval)
+		t.Logf("%d down, %d probes in 10 intervals", i.count(VerdictDown), i.s.Stats().Begun-begun)
 		if n := i.s.Stats().Begun - begun; n > 11*100 {
 			t.Errorf("%d probes in 10 intervals", n)
 		}
@@ -247,13 +249,11 @@ func TestConnectBeacon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := netip.MustParseAddrPort(l.Addr().String())
-	target := Target{Addr: at.Addr(), Port: at.Port()}
-	if r := connectBeacon(t.Context(), target); r.Status != Pass {
+	defer l.Close()
+	if r := connectBeacon(t.Context(), to(l.Addr().String())); r.Status != Pass {
 		t.Errorf("%+v", r)
 	}
-	l.Close()
-	if r := connectBeacon(t.Context(), target); r.Status != Fail || r.Reason == "" {
+	if r := connectBeacon(t.Context(), to(refused)); r.Status != Fail || r.Reason == "" {
 		t.Errorf("%+v", r)
 	}
 }

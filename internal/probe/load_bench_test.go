@@ -113,17 +113,7 @@ func TestResponder(t *testing.T) {
 	if kind == "" { // as a test: what the benchmark relies on
 		s := httptest.NewServer(ok)
 		defer s.Close()
-		c := check.Defaults("load", check.HTTP)
-		c.Path = "/"
-		r, err := New(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		a := netip.MustParseAddrPort(s.Listener.Addr().String())
-		if got := r.Probe(t.Context(), Target{Addr: a.Addr(), Port: a.Port()}); got.Status != Pass {
-			t.Errorf("got %+v", got)
-		}
+		passed.compare(t, prepare(t, define(check.HTTP, nil)).Probe(t.Context(), to(s.Listener.Addr().String())))
 		return
 	}
 	s := httptest.NewUnstartedServer(ok)

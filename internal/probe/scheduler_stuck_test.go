@@ -130,6 +130,7 @@ func TestSchedulerConcurrency(t *testing.T) {
 			acquire(t, s, c, i)
 		}
 		after(60 * c.Interval)
+		t.Logf("%+v, late by %s", s.Stats(), time.Duration(worst.Load()))
 		if stats := s.Stats(); f.most != 10 || stats.Late < 1000 || worst.Load() < int64(time.Second) {
 			t.Errorf("%d at once, %+v, late by %s", f.most, stats, time.Duration(worst.Load()))
 		}

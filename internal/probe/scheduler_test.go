@@ -43,6 +43,7 @@ func TestSchedulerStartIsSpread(t *testing.T) {
 		for _, d := range first {
 			tenths[min(9, 10*d/min(interval, 10*time.Second))]++
 		}
+		t.Logf("interval %s: starts by tenth: %v", interval, tenths)
 		for _, n := range tenths {
 			if n < 25 || n > 80 {
 				t.Errorf("interval %s: starts by tenth: %v", interval, tenths)
@@ -76,6 +77,7 @@ func TestSchedulerInterval(t *testing.T) {
 				jitters[off] = true
 			}
 		}
+		t.Logf("%d jitters", len(jitters))
 		if len(jitters) < 2000 {
 			t.Errorf("only %d jitters", len(jitters))
 		}
@@ -290,6 +292,7 @@ func TestSchedulerCoalesces(t *testing.T) {
 		if len(down) != n || slices.Contains(slices.Collect(maps.Values(down)), false) {
 			t.Errorf("%d told", len(down))
 		}
+		t.Logf("%d notices of %d changes", len(notices), n)
 		if len(notices) > 300 {
 			t.Errorf("%d notices of %d changes", len(notices), n)
 		}

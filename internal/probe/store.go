@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,7 +113,9 @@ func encodeSaved(all map[string]Saved) ([]byte, error) {
 		lines = append(lines, storedLine{key, saved})
 	}
 	if len(lines) > maxStored {
-		slices.SortFunc(lines, func(a, b storedLine) int { return b.At.Compare(a.At) })
+		slices.SortFunc(lines, func(a, b storedLine) int {
+			return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Key, b.Key))
+		})
 		lines = lines[:maxStored]
 	}
 	slices.SortFunc(lines, func(a, b storedLine) int { return strings.Compare(a.Key, b.Key) })

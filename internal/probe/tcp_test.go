@@ -79,7 +79,7 @@ func TestTCP(t *testing.T) {
 		})
 	}
 	r := prepare(t, define(check.TCP, nil))
-	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused(t))))
+	outcomeOf{Fail, ClassConnect, "connect: connection refused"}.compare(t, r.Probe(t.Context(), to(refused)))
 }
 
 func TestTCPWithTLS(t *testing.T) {

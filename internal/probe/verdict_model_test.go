@@ -257,6 +257,7 @@ func TestMachineAgainstModel(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%v, held %d times, waited %d times", seen, held, waited)
 	for v := VerdictUnknown; v <= VerdictDown; v++ {
 		if seen[v] < 5000 {
 			t.Errorf("%s seen %d times", v, seen[v])

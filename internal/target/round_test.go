@@ -87,6 +87,7 @@ func TestStates(t *testing.T) {
 			now = now.Add(time.Duration(1+rng.IntN(900)) * time.Second)
 		}
 	}
+	t.Logf("%d kept, %d dropped", kept, dropped)
 	if kept < 100 || dropped < 100 {
 		t.Errorf("%d kept, %d dropped: nothing is tested", kept, dropped)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +159,7 @@ func TestConcentration(t *testing.T) {
 				d.settle(now)
 			}
 			got, _ := d.hosts[0].concentration()
+			t.Logf("%s, seed %d: %v", tc.name, seed, got) // the same in every run, to the last digit
 			if math.Abs(got-exact) > 0.2*exact+0.0008 {
 				t.Errorf("%s, seed %d: %.5f, the population has %.5f", tc.name, seed, got, exact)
 			}
@@ -237,6 +239,32 @@ func TestDemandOutlivesAReload(t *testing.T) {
 		}
 		r.stop(gen)
 	})
+}
+
+// TestRecallIsExact holds that what is recalled is the same each time, to the last bit.
+func TestRecallIsExact(t *testing.T) {
+	g := load(t, manyHosts(1, 1, 30), nil)
+	p := g.live.Load().plan
+	h, r := p.Hosts[0], rand.New(rand.NewPCG(1, 1))
+	lists := map[string]map[string]float64{}
+	for i := range h.Need.Topology.Lists {
+		regions := make(map[string]float64)
+		for _, region := range p.Block.Regions {
+			regions[region.Name] = r.ExpFloat64()
+		}
+		lists[listName(p, &h.Need.Topology.Lists[i])] = regions
+	}
+	recalled := func() []float64 {
+		d := newDemand(p)
+		d.recall(p, g, seen{seenName(g, h): lists})
+		return d.hosts[0].lists
+	}
+	first := recalled()
+	for range 20 {
+		if again := recalled(); !slices.Equal(again, first) || sum(first) == 0 {
+			t.Fatalf("%v, and then %v", first, again)
+		}
+	}
 }
 
 // TestDemandNeedsNoCapacity holds that guards know after a reload what was resolved

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -296,13 +297,15 @@ func TestDeskManyReloads(t *testing.T) {
 func TestDeskKeepsItsTLS(t *testing.T) {
 	o := newOffice(t)
 	r := new(registry)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var gen *generation
+	address, err := "", error(syscall.EADDRINUSE)
+	for port := 30_000; errors.Is(err, syscall.EADDRINUSE); port++ { // nobody can take it between a look and the start
+		address = fmt.Sprintf("127.0.0.1:%d", port)
+		gen, _, err = r.startTexts(t, o.block("state DIR/state\ncontrol "+address+" token DIR/tokens"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
-	gen, _ := r.mustStart(t, o.block("state DIR/state\ncontrol "+address+" token DIR/tokens"))
 	_, _, err = r.startTexts(t, o.block("state DIR/state\ncontrol "+address+" token DIR/tokens {\ntls DIR/c DIR/k\n}"))
 	if err == nil || !strings.Contains(err.Error(), "Corefile:3: control "+address+": its TLS can't be changed") {
 		t.Errorf("error %v", err)

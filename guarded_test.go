@@ -230,7 +230,7 @@ func TestHostsGuard(t *testing.T) {
 	if n := refusals("hosts") - before; n != 1 {
 		t.Errorf("%v refusals", n)
 	}
-	until := time.Now().Add(time.Minute).Format(time.RFC3339)
+	until := time.Now().Add(time.Hour).Format(time.RFC3339)
 	for _, more := range []string{"guard hosts 1", "guard hosts 2\nguard accept why until " + until} {
 		if _, err := tryLoad(t, guarded("a", more)); err != nil {
 			t.Error(err)

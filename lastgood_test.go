@@ -50,13 +50,13 @@ var dataCases = []dataCase{
 	{"latency map", "map.txt", func(path string) string {
 		return fmt.Sprintf(located, "latency "+path, "clients rest {\norder fr de\n}")
 	}, func(t *testing.T, path, region string, n int) {
-		mapsMade++ // each is newer than the one before
-		mapFile(t, path, time.Now().Add(-time.Hour+time.Duration(mapsMade)*time.Second), region, n)
+		mapsMade[path]++ // each is newer than the one before
+		mapFile(t, path, time.Now().Add(-time.Hour+time.Duration(mapsMade[path])*time.Second), region, n)
 	}},
 }
 
-// mapsMade counts the maps of dataCases.
-var mapsMade int
+// mapsMade counts the maps of dataCases, by file.
+var mapsMade = map[string]int{}
 
 // tryLoad is load for a block that may be refused.
 func tryLoad(t *testing.T, text string) (*GSLB, error) {
@@ -106,44 +106,46 @@ func TestStartWithBrokenData(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, file.file)
 				text := strings.Replace(file.text(path), "gslb {", "gslb {\n"+strings.ReplaceAll(tc.state, "DIR", filepath.Join(dir, "state")), 1)
-				file.good(t, path, "de", 10)
-				gen, g := begin(t, text)
-				if got := region(t, g); got != "de" {
-					t.Fatalf("with a good file: %s", got)
-				}
-				running.stop(gen)
-				tc.spoil(t, path)
-				ago := time.Now().Add(-tc.away)
-				copies, err := filepath.Glob(filepath.Join(dir, "state", "data-*"))
-				if err != nil || tc.state != "" && len(copies) != 1 {
-					t.Fatalf("copies %v, %v", copies, err)
-				}
-				for _, c := range copies {
-					if err := os.Chtimes(c, ago, ago); err != nil {
-						t.Fatal(err)
+				synctest.Test(t, func(t *testing.T) {
+					file.good(t, path, "de", 10)
+					gen, g := begin(t, text)
+					if got := region(t, g); got != "de" {
+						t.Fatalf("with a good file: %s", got)
 					}
-				}
-				logged := logTo(t)
-				if tc.want != "" {
-					if _, err := tryLoad(t, text); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
-						t.Errorf("error %v, want one with %q and the file", err, tc.want)
+					running.stop(gen)
+					tc.spoil(t, path)
+					ago := time.Now().Add(-tc.away)
+					copies, err := filepath.Glob(filepath.Join(dir, "state", "data-*"))
+					if err != nil || tc.state != "" && len(copies) != 1 {
+						t.Fatalf("copies %v, %v", copies, err)
 					}
-					return
-				}
-				gen, g = begin(t, text)
-				defer running.stop(gen)
-				if got := region(t, g); got != "de" {
-					t.Errorf("with the copy: %s", got)
-				}
-				if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "the last good content of "+path+" is in use: ") {
-					t.Errorf("logged\n%s", got)
-				}
-				if f := testutil.ToFloat64(fileFailing.WithLabelValues(path)); f != 1 {
-					t.Errorf("file_failing is %v", f)
-				}
-				if info, err := os.Stat(copies[0]); err != nil || time.Since(info.ModTime()) > tc.away/2 {
-					t.Errorf("the copy is in service, and dated %v, %v", info.ModTime(), err)
-				}
+					for _, c := range copies {
+						if err := os.Chtimes(c, ago, ago); err != nil {
+							t.Fatal(err)
+						}
+					}
+					logged := logTo(t)
+					if tc.want != "" {
+						if _, err := tryLoad(t, text); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+							t.Errorf("error %v, want one with %q and the file", err, tc.want)
+						}
+						return
+					}
+					gen, g = begin(t, text)
+					defer running.stop(gen)
+					if got := region(t, g); got != "de" {
+						t.Errorf("with the copy: %s", got)
+					}
+					if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "the last good content of "+path+" is in use: ") {
+						t.Errorf("logged\n%s", got)
+					}
+					if f := testutil.ToFloat64(fileFailing.WithLabelValues(path)); f != 1 {
+						t.Errorf("file_failing is %v", f)
+					}
+					if info, err := os.Stat(copies[0]); err != nil || !info.ModTime().Equal(time.Now()) {
+						t.Errorf("the copy is in service, and dated %v, %v", info.ModTime(), err)
+					}
+				})
 			})
 		}
 	}

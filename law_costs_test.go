@@ -67,7 +67,7 @@ func TestLawGoesByRoundTrips(t *testing.T) {
 		{"the same, and worse than that", "20.0.0.0/7 eu:20/900 us:300/900\n22.0.0.0/7 eu ap\n", [2]float64{1, 0.5}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := loadDir(t)
 			replace(t, filepath.Join(dir, "map.txt"), []byte("gslb-latency 1\nbuilt 1999-12-31T12:00:00Z\nregions eu us ap\nclients\n"+tc.entries))
 			synctest.Test(t, func(t *testing.T) {
 				r := newWorld().registry()

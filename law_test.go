@@ -40,11 +40,15 @@ const plantBlock = `gslb {
 	}
 }`
 
-// newPlant makes one whose files have the same names in every run, as a name says when a load is
-// read.
-func newPlant(t *testing.T, demand float64) *plant {
+// loadDir is a directory for files with loads, under the same name in every run: the name of a file says when
+// its load is read.
+func loadDir(t *testing.T) string {
 	t.Chdir(t.TempDir())
-	return &plant{dir: ".", demand: demand, part: 1}
+	return "."
+}
+
+func newPlant(t *testing.T, demand float64) *plant {
+	return &plant{dir: loadDir(t), demand: demand, part: 1}
 }
 
 func (p *plant) block(more string) string {
@@ -202,7 +206,7 @@ func TestLawIsSaved(t *testing.T) {
 // TestLawHearsOfFullness: a pool that is alive and full keeps nine tenths of what it has,
 // again and again, where the law knows its capacity; elsewhere it gives up half.
 func TestLawHearsOfFullness(t *testing.T) {
-	dir := t.TempDir()
+	dir := loadDir(t)
 	text := `gslb {
 	region a {
 		capacity 100
@@ -309,9 +313,8 @@ func TestLawStepsAtOnce(t *testing.T) {
 		p.run(t, g, time.Minute)
 		w.set("192.0.2.1 fail")
 		for told(t, g, "api A", "") == "192.0.2.1 ttl 30" {
-			time.Sleep(time.Millisecond)
+			later(time.Millisecond)
 		}
-		synctest.Wait()
 		steps := func() time.Time {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -84,7 +84,7 @@ func count(of map[string]bool) (n int) {
 // TestShed has twice as much come to a region as it can take: it keeps what it can, and
 // sends the same clients away each time, none to another region.
 func TestShed(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "load")
+	file := filepath.Join(loadDir(t), "load")
 	synctest.Test(t, func(t *testing.T) {
 		demand := 500.0
 		shed := 0.0 // part of the clients
@@ -104,6 +104,7 @@ func TestShed(t *testing.T) {
 		run := func(d time.Duration) (last map[string]bool) {
 			for until := time.Now().Add(d); time.Now().Before(until); {
 				last = shedClients(t, g)
+				t.Logf("%d of 1024 are shed", count(last)) // the same in every run
 				later(15 * time.Second)
 				shed = (shed + float64(count(last))/1024) / 2
 				report()

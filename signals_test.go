@@ -56,6 +56,7 @@ func reports(g *GSLB, addr, load string) {
 // TestHeaderLoads adds up what endpoints say of themselves.
 func TestHeaderLoads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		heard.forget(nil) // what the probes of other tests have said
 		w := newWorld()
 		r := w.registry()
 		text := strings.Replace(headerBlock, "AMOUNT", "100", 1)
@@ -112,6 +113,7 @@ func TestHeaderLoads(t *testing.T) {
 
 func TestHeaderScores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		heard.forget(nil) // what the probes of other tests have said
 		r := newWorld().registry()
 		gen, g := r.mustStart(t, strings.Replace(headerBlock, "AMOUNT", "score", 1))
 		defer r.stop(gen)
@@ -127,6 +129,7 @@ func TestHeaderScores(t *testing.T) {
 // TestHeardIsForgotten holds that what no probe says any more takes no memory.
 func TestHeardIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		heard.forget(nil) // what the probes of other tests have said
 		r := newWorld().registry()
 		text := strings.Replace(headerBlock, "AMOUNT", "100", 1)
 		gen, g := r.mustStart(t, text)

@@ -15,7 +15,7 @@ import (
 // Corefile, with what put each lever where it is.
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(t.TempDir(), "load")
+	file := filepath.Join(loadDir(t), "load")
 	synctest.Test(t, func(t *testing.T) {
 		if err := os.WriteFile(file, []byte("250\n"), 0o600); err != nil {
 			t.Fatal(err)

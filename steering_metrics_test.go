@@ -116,7 +116,7 @@ func TestSteeringMetricsChange(t *testing.T) {
 // TestSinkLabels holds how metrics of the law of capacity name what they tell of: a region,
 // a host's pool with a capacity of its own, and what is shed.
 func TestSinkLabels(t *testing.T) {
-	dir := t.TempDir()
+	dir := loadDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newWorld().registry()
 		gen, _ := r.mustStart(t, strings.ReplaceAll(`gslb {

@@ -268,7 +268,7 @@ func TestLawHearsOfTargets(t *testing.T) {
 		wants(t, "before", g, "api A", "192.0.2.1 ttl 30")
 		n.set("lb.example.net.", "SERVFAIL")
 		for told(t, g, "api A", "") == "192.0.2.1 ttl 30" {
-			time.Sleep(time.Millisecond)
+			later(time.Millisecond)
 		}
 		left := time.Now()
 		later(2 * beat)

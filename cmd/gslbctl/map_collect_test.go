@@ -145,7 +145,7 @@ func TestMapCollectMistakes(t *testing.T) {
 		"no regions":    {"-dir .", exitUsage, "expected -regions"},
 		"argument":      {"-dir . -regions eu x", exitUsage, `unexpected "x"`},
 		"empty URL":     {"-dir . -regions eu=", exitUsage, "expected NAME=URL or NAME"},
-		"sample":        {"-dir . -regions eu=https://eu.example.com -sample 2", exitError, "measure is 2: expected more than 0, at most 1"},
+		"sample":        {"-dir . -regions eu=https://eu.example.com -sample 2 -listen 127.0.0.1:0", exitError, "measure is 2: expected more than 0, at most 1"},
 		"zero":          {"-dir . -regions eu -sample 0", exitUsage, "expected more than 0"},
 		"host bits":     {"-dir . -regions eu -trust-forwarded 10.0.0.1/8", exitUsage, "expected an address, or a prefix"},
 		"no proxy":      {"-dir . -regions eu -trust-forwarded proxy", exitUsage, "expected an address, or a prefix"},

@@ -1,7 +1,6 @@
 package beacon
 
 import (
-	"crypto/rand"
 	"errors"
 	"net/netip"
 	"testing"
@@ -69,7 +68,7 @@ func FuzzForwarded(f *testing.F) {
 }
 
 func TestSources(t *testing.T) {
-	s := &sources{random: rand.Reader}
+	s := &sources{random: random(1)}
 	day := time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC)
 	of := func(addr string, at time.Time) string {
 		t.Helper()
@@ -100,7 +99,7 @@ func TestSources(t *testing.T) {
 		t.Error("a user with a /64 has more than one source")
 	}
 	differ("of a neighbour", func(a string) string { return of(netip.MustParseAddr(a).Next().String(), day) })
-	another := &sources{random: rand.Reader}
+	another := &sources{random: random(2)}
 	differ("of another collector", func(a string) string {
 		source, _ := another.of(netip.MustParseAddr(a), day)
 		return source
@@ -129,7 +128,7 @@ type errorReader struct{}
 func (errorReader) Read([]byte) (int, error) { return 0, errors.New("no randomness") }
 
 func TestLimiter(t *testing.T) {
-	l, err := newLimiter(3, rand.Reader)
+	l, err := newLimiter(3, random(1))
 	if err != nil {
 		t.Fatal(err)
 	}

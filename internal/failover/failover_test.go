@@ -142,6 +142,7 @@ func TestPercentiles(t *testing.T) {
 		near(t, "p90", o.Percentile(0.9), c.p90, 0.7)
 		near(t, "p99", o.Percentile(0.99), c.p99, 5)
 		draws := o.Draws(100000, 1)
+		t.Logf("TTL %s: drawn %v, %v, %v", c.ttl, Drawn(draws, 0.5), Drawn(draws, 0.9), Drawn(draws, 0.99))
 		near(t, "drawn p50", Drawn(draws, 0.5), o.Percentile(0.5), 0.5)
 		near(t, "drawn p90", Drawn(draws, 0.9), o.Percentile(0.9), 0.7)
 		near(t, "drawn p99", Drawn(draws, 0.99), o.Percentile(0.99), 30)

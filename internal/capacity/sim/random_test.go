@@ -54,6 +54,7 @@ func TestRandomScenarios(t *testing.T) {
 	for seed := range uint64(16) {
 		sc := random(seed)
 		res := sc.Run(Ours)
+		t.Logf("%s: peak %v, amplitude %v", sc.Name, res.Peak(Shock, sc.Length), res.Amplitude(2700, sc.Length))
 		if l := res.Longest(1, Shock, sc.Length); l > 180+sc.TTL {
 			t.Errorf("%s: above 100 %% for %d s with a TTL of %d s", sc.Name, l, sc.TTL)
 		}
@@ -83,6 +84,7 @@ func TestLoadsThatComeOften(t *testing.T) {
 					sc.Name = fmt.Sprintf("random %d, TTL %d s, loads every %d s, %d s late", seed, ttl, period, delay)
 					sc.TTL, sc.Step, sc.Period, sc.Delay, sc.Hidden = ttl, period, period, delay, 0
 					res := sc.Run(Ours)
+					t.Logf("%s: peak %v, amplitude %v", sc.Name, res.Peak(Shock, sc.Length), res.Amplitude(3300, sc.Length))
 					if l := res.Longest(1.01, Shock, sc.Length); l > 180+ttl {
 						t.Errorf("%s: above 101 %% for %d s", sc.Name, l)
 					}

@@ -143,6 +143,7 @@ func TestOneBigResolver(t *testing.T) {
 			sc.Events = append(sc.Events, Event{night + 120*i, func(c *Controls) { copy(c.Demand, []float64{60 * part, 20 * part, 20 * part}) }})
 		}
 		res := sc.Run(Ours)
+		t.Logf("seed %d: amplitude %v, at night A has %v", seed, res.Amplitude(settled, night), res.Mean(A, quiet, sc.Length))
 		if l := res.Longest(1, 0, sc.Length); l > 240 {
 			t.Errorf("seed %d: above 100 %% for %d s", seed, l)
 		}

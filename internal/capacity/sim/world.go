@@ -32,7 +32,7 @@ func (w *world) populate(instances []Instance) {
 		for i := range w.Resolvers {
 			sum += math.Pow(float64(i+1), -w.Zipf)
 		}
-		kept, asked := 0.0, 0.0
+		kept, stuck, asked := 0.0, 0.0, 0.0
 		parts := make([]float64, len(instances))
 		for i := range w.Resolvers {
 			r := resolver{list: l, key: mix(w.Seed, uint64(l)<<32|uint64(i))}
@@ -43,8 +43,9 @@ func (w *world) populate(instances []Instance) {
 			case kept < w.Clamp*asked:
 				r.ttl = w.ClampFor
 				kept += r.demand
-			case w.sticky(l) < w.Sticky*asked:
+			case stuck < w.Sticky*asked:
 				r.ttl = w.StickyFor
+				stuck += r.demand
 			}
 			for j, in := range instances {
 				if parts[j] <= in.Part*asked {
@@ -66,16 +67,6 @@ func (w *world) populate(instances []Instance) {
 			w.due[at] = append(w.due[at], i)
 		}
 	}
-}
-
-// sticky is the part of a list's demand behind sticky resolvers so far.
-func (w *world) sticky(list int) (sum float64) {
-	for i := range w.resolvers {
-		if r := &w.resolvers[i]; r.list == list && r.ttl == w.StickyFor {
-			sum += r.demand
-		}
-	}
-	return sum
 }
 
 // measure records the loads of this second, and lets sensors see them.

@@ -105,6 +105,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Logf("us slower by %v: %+v", c.us, check)
 		want := 30 - c.us
 		if check.Good() != c.good || check.Compared != 6000 || math.Abs(check.Predicted-30) > 3 || math.Abs(check.Observed-want) > 3 || math.Abs(check.Cost-want) > 3 {
 			t.Errorf("us slower by %v: %+v", c.us, check)

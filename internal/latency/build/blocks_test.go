@@ -75,6 +75,7 @@ func TestPieces(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d pieces of several leaves", merged)
 	if merged < 1000 {
 		t.Errorf("%d pieces of several leaves: the test shows little", merged)
 	}

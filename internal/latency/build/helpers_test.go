@@ -93,6 +93,7 @@ func mapOf(t testing.TB, o Options, inputs ...io.Reader) *Result {
 	if err := r.Map.Validate(r.Map.Built); err != nil {
 		t.Fatal(err)
 	}
+	rng := rand.New(rand.NewPCG(1, 1))
 	for _, e := range r.Map.Clients {
 		low, high := 12, 24
 		if e.Prefix.Addr().Is6() {
@@ -104,7 +105,7 @@ func mapOf(t testing.TB, o Options, inputs ...io.Reader) *Result {
 		for range 3 { // any address below it
 			a := e.Prefix.Addr().AsSlice()
 			for i := range a {
-				a[i] |= byte(rand.Uint32()) & byte(0xff>>min(max(e.Prefix.Bits()-8*i, 0), 8))
+				a[i] |= byte(rng.Uint32()) & byte(0xff>>min(max(e.Prefix.Bits()-8*i, 0), 8))
 			}
 			addr, _ := netip.AddrFromSlice(a)
 			if got, ok := r.Map.Lookup(addr); !ok || got.Prefix != e.Prefix {

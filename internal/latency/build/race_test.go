@@ -1,0 +1,5 @@
+//go:build race
+
+package build
+
+func init() { worldPrefixes = 100 }

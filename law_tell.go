@@ -20,25 +20,21 @@ type saidOfLoad struct {
 // tell logs what has changed with the last step: loads that can't be read, regions that
 // are damped, and a deficit.
 func (l *law) tell(now time.Time) {
-	if l.said.unread == nil {
-		l.said.unread, l.said.damped = make(map[sinkKey]bool), make(map[sinkKey]bool)
-	}
 	if l.out == nil {
 		return
 	}
+	unread, damped := make(map[sinkKey]bool), make(map[sinkKey]bool) // whatever is gone is forgotten
 	for i := range l.sinks.list {
 		key, o := l.sinks.keys[i], &l.out.Sinks[i]
 		err := l.unreadable(i, now)
-		if was := l.said.unread[key]; was != (err != nil) {
-			l.said.unread[key] = err != nil
+		if unread[key] = err != nil; unread[key] != l.said.unread[key] {
 			if err != nil {
 				log.Warningf("Load of %s can't be read: %v; the last good one counts for less as it gets old, and is never taken for no load", key, err)
 			} else {
 				log.Infof("Load of %s is read again", key)
 			}
 		}
-		if was := l.said.damped[key]; was != o.Damped {
-			l.said.damped[key] = o.Damped
+		if damped[key] = o.Damped; o.Damped != l.said.damped[key] {
 			if o.Damped {
 				log.Warningf("%s", dampedText(key, o.Lump))
 			} else {
@@ -46,6 +42,7 @@ func (l *law) tell(now time.Time) {
 			}
 		}
 	}
+	l.said.unread, l.said.damped = unread, damped
 	l.tellDeficit(now)
 }
 

@@ -42,7 +42,7 @@ const beat = time.Second
 
 // newSteering starts one.
 func newSteering(r *registry) *steering {
-	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), rough: make(map[rampKey]bool), confirmed: time.Now(), hurried: make(chan struct{}, 1), saver: saver{work: make(chan []func(), 1)}}
+	s := &steering{registry: r, ramps: make(map[rampKey]time.Time), confirmed: time.Now(), hurried: make(chan struct{}, 1), saver: saver{work: make(chan []func(), 1)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.beating.Go(func() { s.run(ctx) })
@@ -246,6 +246,7 @@ const enough = 1000
 // warnShares tells, once, of shares that resolvers are too few or too unequal for: by
 // chance, they are off by more than half of themselves every third time.
 func (s *steering) warnShares() {
+	all := make(map[rampKey]bool)
 	for _, g := range s.registry.latest() {
 		live := g.live.Load()
 		for i, h := range live.plan.Hosts {
@@ -253,13 +254,13 @@ func (s *steering) warnShares() {
 			for r := range g.block.Regions {
 				st := live.snapshots[i].Region(steer.Region(r), family(h))
 				key := g.rampKeyOf(h, g.block.Regions[r].Name)
-				rough := st.Shared && st.Share > 0 && n >= enough && st.Share < 2*deviation(st.Share, hhi)
-				if rough && !s.rough[key] {
+				all[key] = st.Shared && st.Share > 0 && n >= enough && st.Share < 2*deviation(st.Share, hhi)
+				if all[key] && !s.rough[key] {
 					log.Warningf("Host %s: the share of %g%% for region %s is less than twice the deviation of %.2g points that its resolvers make, which are as uneven as %.0f equal ones: what it gets may be far off",
 						key.host, 100*st.Share, key.region, 100*deviation(st.Share, hhi), 1/hhi)
 				}
-				s.rough[key] = rough
 			}
 		}
 	}
+	s.rough = all
 }

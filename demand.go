@@ -48,6 +48,8 @@ const (
 	// which changes slowly and takes many to see, after resolverHalf.
 	demandHalf   = 5 * time.Minute
 	resolverHalf = time.Hour
+	// mostHeld is for how many seconds an answer is taken to be used at most, see held.
+	mostHeld = 300
 )
 
 func newDemand(p *plan.Plan) *demand {
@@ -167,6 +169,19 @@ func (d *demand) byList() [][]float64 {
 	all := make([][]float64, len(d.hosts))
 	for i := range d.hosts {
 		all[i] = slices.Clone(d.hosts[i].lists)
+	}
+	return all
+}
+
+// held is how many answers resolvers hold of late, in proportion, by host and list: by Little's
+// law as many as are given in a TTL. Whose answers end sooner is asked more often for the same
+// demand. Answers that are kept for longer than mostHeld are mostly kept unused.
+func (d *demand) held(p *plan.Plan) [][]float64 {
+	all := d.byList()
+	for i := range all {
+		for list := range all[i] {
+			all[i][list] *= min(float64(p.Hosts[i].Config.TTL), mostHeld)
+		}
 	}
 	return all
 }

@@ -16,7 +16,7 @@ import (
 type hearing struct {
 	state   *capacity.State
 	views   []view
-	weights [][][]float64 // resolutions of late by view, host and list
+	weights [][][]float64 // answers held of late by view, host and list
 	at      [][][]int     // sinks by view, host and region
 	sinks   sinks
 	in      capacity.Input
@@ -31,7 +31,7 @@ func (l *law) hear(views []view, now time.Time) *hearing {
 		return h
 	}
 	for _, v := range views {
-		h.weights = append(h.weights, v.demand.byList())
+		h.weights = append(h.weights, v.demand.held(v.plan))
 	}
 	h.gather()
 	h.sinks.complete(&l.signals, now)
@@ -56,15 +56,26 @@ func (h *hearing) again(snapshots [][]*steer.Snapshot) *hearing {
 	return next
 }
 
+// fewest is the part of all weights that a host has to have for its TTL to count as the time in which
+// clients as a whole follow.
+const fewest = 0.01
+
 // gather adds up what sinks are like.
 func (h *hearing) gather() {
-	shedding := false
+	shedding, total := false, 0.0
 	h.at = make([][][]int, len(h.views))
 	for i, v := range h.views {
 		for k, host := range v.plan.Hosts {
 			h.at[i] = append(h.at[i], h.sinks.pools(v.plan, host, v.snapshots[k], sum(h.weights[i][k])+1))
 			shedding = shedding || host.Config.Shed != nil
-			h.in.TTL = max(h.in.TTL, time.Duration(host.Config.TTL)*time.Second)
+			total += sum(h.weights[i][k])
+		}
+	}
+	for i, v := range h.views {
+		for k, host := range v.plan.Hosts {
+			if sum(h.weights[i][k]) >= fewest*total {
+				h.in.TTL = max(h.in.TTL, time.Duration(host.Config.TTL)*time.Second)
+			}
 		}
 	}
 	if shedding {
@@ -167,6 +178,7 @@ func (h *hearing) add(row groupOf) {
 	host := h.views[row.view].plan.Hosts[row.host]
 	at := h.at[row.view][row.host]
 	g := capacity.Group{Weight: h.weights[row.view][row.host][row.list] * row.part, Open: row.open, Forced: row.forced, Cost: host.Need.Costs(row.list, row.regions)}
+	g.TTL = time.Duration(host.Config.TTL) * time.Second
 	for _, r := range row.regions {
 		g.Sinks = append(g.Sinks, at[r])
 	}

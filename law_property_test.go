@@ -244,7 +244,8 @@ func stricken(r *rand.Rand, views []view) (*hearing, verdicts) {
 		views[i].snapshots = views[i].plan.Snapshots(func(e *config.Endpoint) steer.EndpointState { return verdictsOf[views[i].g][e] }, m)
 	}
 	h = l.hear(views, start.Add(15*time.Second))
-	signals(h, capacities*2.5*r.Float64()/max(total, 1))
+	// What is above 3 capacities has to stand before it is believed.
+	signals(h, min(capacities*2.5*r.Float64()/max(total, 1), 2.9/0.8*least))
 	return h, h.judge()
 }
 

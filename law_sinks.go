@@ -27,8 +27,8 @@ func (k sinkKey) String() string {
 	return control.Object{Host: k.host, Region: k.region}.String()
 }
 
-// sinkSum adds up what the pools of a sink are like, by the resolutions of their
-// hosts.
+// sinkSum adds up what the pools of a sink are like, by the answers of their hosts that
+// resolvers hold.
 type sinkSum struct {
 	weight, dial  float64 // a drained pool, and a soak, has a dial of 0
 	counted       float64 // weight of those that are not drained

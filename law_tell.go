@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-945f90c5/gslb/internal/capacity"
 	"github.com/seed-945f90c5/gslb/internal/control"
 )
 
@@ -95,6 +96,9 @@ func (l *law) unreadable(i int, now time.Time) error {
 	case t.Err != nil:
 		return t.Err
 	case l.out.Sinks[i].Refused:
+		if c := levers.Capacity; !c.Score && t.Value > 0 && t.Value <= capacity.AbsurdLoad*c.Value {
+			return fmt.Errorf("%g is far above the capacity of %g, and is believed once it has stood for a period", t.Value, c.Value)
+		}
 		return fmt.Errorf("%g can't be a load", t.Value)
 	}
 	return nil

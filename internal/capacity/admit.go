@@ -168,11 +168,11 @@ func (w *work) cells() []Cell {
 			continue
 		}
 		if r.first < 0 {
-			f.add(r.home, nobody, r.share)
+			f.add(r.home, part{nobody, r.share, r.ttl})
 		}
 		for k, p := range r.made(r.admission) {
 			if p > 0 {
-				f.add(r.home, r.sinks[k], mul(p, r.share))
+				f.add(r.home, part{r.sinks[k], mul(p, r.share), r.ttl})
 			}
 		}
 	}

@@ -67,7 +67,7 @@ type Signal struct {
 
 // Group is the clients of one host and candidate list.
 type Group struct {
-	// Weight is this instance's own recent resolutions for it. It only splits the
+	// Weight is how many of this instance's own answers resolvers hold for it of late. It only splits the
 	// natural demand of a sink among the groups whose first candidate the sink is: an instance
 	// sees its own clients alone, so its counts set no totals. 0 is the smallest part.
 	Weight float64
@@ -80,6 +80,8 @@ type Group struct {
 	// group by its health and dial: a region's pool of one host may be down alone. nil:
 	// as open as the sink, by [Sink.Health] and the rest, as a whole.
 	Open []float64
+	// TTL is how long resolvers keep its answers, 1 s to 1 h; 0: Input.TTL.
+	TTL time.Duration
 	// Forced: no candidate is fit to take anybody, and the one that is open must as a last
 	// resort. All of its demand is deficit, as that of a group of which no candidate is open.
 	Forced bool
@@ -88,8 +90,8 @@ type Group struct {
 // Input is all that a step looks at beside its state.
 type Input struct {
 	Now time.Time
-	// TTL is how long resolvers keep an answer: the longest of the hosts' TTLs;
-	// 1 s to 1 h, else the nearer of the two.
+	// TTL is how long it takes until resolvers have followed: the longest of the TTLs of
+	// hosts that matter; 1 s to 1 h, else the nearer of the two.
 	TTL time.Duration
 	// Delay is how much older a load is than its signal's Age says: half of the
 	// time it is averaged over, and what aggregation adds.
@@ -122,8 +124,8 @@ func (r Reading) String() string {
 type Output struct {
 	// Admission is, by group and candidate, the part 0..1 that the candidate takes of those
 	// who reach it, over and above dial and health: its threshold is dial x health x
-	// admission. Those that it does not take go on to the next. Groups with equal candidates
-	// and costs share one row: don't write to it.
+	// admission. Those that it does not take go on to the next. Groups with equal candidates,
+	// costs and TTLs share one row: don't write to it.
 	Admission [][]float64
 	// Sinks are by Input.Sinks.
 	Sinks []SinkOutput
@@ -157,7 +159,7 @@ type SinkOutput struct {
 	Fade             float64 // the say of its signal: 1 fresh, 0 absent
 	Reading          Reading
 	// Refused: this step's signal can't be (NaN, infinite, negative or absurdly
-	// large) and is not taken for a reading.
+	// large), or says something doubtful for the first time, and is not taken for a reading.
 	Refused bool
 	// Stuck: the signal goes on with the very same value although what comes to the
 	// sink has changed; its age counts from when the value first came.

@@ -16,6 +16,9 @@ const (
 	AbsentPeriods = 10
 	// AbsurdLoad, in capacities, is what no load is: beyond it a signal is refused.
 	AbsurdLoad = 1e6
+	// DoubtfulLoad, in capacities, is what a signal has to say for a period, when it
+	// said less before.
+	DoubtfulLoad = 3
 	// MaxLoad bounds loads and capacities in any unit, so that sums stay finite.
 	MaxLoad = 1e15
 

@@ -2,13 +2,14 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
 // Natural demand is what would come to a sink if every sink took everything. Nobody
 // measures it: a sink's load is what its own demand and the others' spilled demand
 // leave there. But the law knows which flows it admitted. Let A[r][c] be the mean, over
-// the TTL before r's load was measured, of the part of c's natural demand that went
+// the TTL of its answers before r's load was measured, of the part of c's natural demand that went
 // to r. Then the loads are L = A D, and D is found by multiplicative rounds
 //
 //	D[c] <- D[c] * (sum over r of A[r][c] * L[r] / (A D)[r]) / (sum over r of A[r][c])
@@ -27,23 +28,24 @@ import (
 // nobody is where the demand goes that nobody takes.
 const nobody = -1
 
-// part is a part of one sink's demand, and where it goes.
+// part is a part of one sink's demand, where it goes, and for how long an answer sends it there.
 type part struct {
 	to   int
 	part float64
+	ttl  time.Duration // 0: any
 }
 
 // flows are where the demand of each sink goes.
 type flows [][]part
 
-func (f flows) add(from, to int, p float64) {
+func (f flows) add(from int, p part) {
 	for i := range f[from] {
-		if f[from][i].to == to {
-			f[from][i].part += p
+		if is := &f[from][i]; is.to == p.to && is.ttl == p.ttl {
+			is.part += p.part
 			return
 		}
 	}
-	f[from] = append(f[from], part{to, p})
+	f[from] = append(f[from], p)
 }
 
 // loads is what demand leaves at each sink.
@@ -69,38 +71,116 @@ func (f flows) lost(c int) (sum float64) {
 	return sum
 }
 
-// past is the mean flows of the history over a TTL that ends, for each sink, when
-// its load was measured. Without a history everything stayed where it belongs.
+// past is the mean flows of the history, each over the TTL of its answers (ttl where that isn't
+// known) that ends, for each sink, when its load was measured. Without a history everything stayed
+// where it belongs.
 func (s *State) past(ends []time.Duration, ttl time.Duration, now time.Time) flows {
 	f := make(flows, len(s.Sinks))
 	for c := range f {
 		if len(s.History) == 0 {
-			f.add(c, c, 1)
+			f.add(c, part{to: c, part: 1})
 		}
 	}
-	for i, m := range s.History {
-		// The moment's flows held from begin to end, as times before now.
-		begin, end := now.Sub(m.At), time.Duration(0)
-		if i == 0 {
-			begin = 1 << 62
-		}
-		if i+1 < len(s.History) {
-			end = now.Sub(s.History[i+1].At)
-		} else {
-			end = -1 << 62
-		}
-		for _, c := range m.Cells {
-			seen := c.To
-			if seen == nobody {
-				seen = c.From
-			}
-			from, to := min(begin, ends[seen]+ttl), max(end, ends[seen])
-			if from > to {
-				f.add(c.From, c.To, mul(c.Part, (from-to).Seconds()/ttl.Seconds()))
+	for i := range s.History {
+		begin, end := s.held(i, now)
+		for _, c := range s.History[i].Cells {
+			if p := c.within(begin, end, ends[c.seen()], ttl); p > 0 {
+				f.add(c.From, part{to: c.To, part: p})
 			}
 		}
+	}
+	if s.mixed() {
+		s.whole(f, ends, ttl, now)
 	}
 	return f
+}
+
+// held is from when to when a moment's flows held, as times before now.
+func (s *State) held(i int, now time.Time) (begin, end time.Duration) {
+	begin, end = now.Sub(s.History[i].At), -1<<62
+	if i == 0 {
+		begin = 1 << 62
+	}
+	if i+1 < len(s.History) {
+		end = now.Sub(s.History[i+1].At)
+	}
+	return begin, end
+}
+
+// seen is the sink whose load shows the cell's demand.
+func (c *Cell) seen() int {
+	if c.To == nobody {
+		return c.From
+	}
+	return c.To
+}
+
+// within is the cell's part, as far as it held in the TTL of its answers before a load was
+// measured.
+func (c *Cell) within(begin, end, measured, ttl time.Duration) float64 {
+	if c.TTL > 0 {
+		ttl = c.TTL
+	}
+	from, to := min(begin, measured+ttl), max(end, measured)
+	return mul(c.Part, max(0, (from-to).Seconds())/ttl.Seconds())
+}
+
+// mixed says whether answers of the history are kept for different times.
+func (s *State) mixed() bool {
+	var ttl time.Duration
+	first := true
+	for i := range s.History {
+		for _, c := range s.History[i].Cells {
+			if !first && c.TTL != ttl {
+				return true
+			}
+			ttl, first = c.TTL, false
+		}
+	}
+	return false
+}
+
+// whole has the parts of each sink's demand, as a load shows them, add up to all of it. Where
+// one TTL takes the place of another, their windows overlap, or leave a gap.
+func (s *State) whole(f flows, ends []time.Duration, ttl time.Duration, now time.Time) {
+	sums := make([][]float64, len(f)) // by sink whose demand it is, and sink whose load shows it
+	for c := range sums {
+		sums[c] = make([]float64, len(ends))
+	}
+	for i := range s.History {
+		begin, end := s.held(i, now)
+		for _, c := range s.History[i].kept() {
+			for r := range ends {
+				sums[c.From][r] += c.within(begin, end, ends[r], ttl)
+			}
+		}
+	}
+	for c := range f {
+		for i := range f[c] {
+			p := &f[c][i]
+			seen := Cell{From: c, To: p.to}
+			if sum := sums[c][seen.seen()]; sum > 0 {
+				p.part /= sum
+			}
+		}
+	}
+}
+
+// kept is the moment's flows by whose demand it is and for how long answers are kept, wherever it
+// goes.
+func (m *Moment) kept() (list []Cell) {
+	begin := 0 // of the cells of one sink's demand
+	for _, c := range m.Cells {
+		if begin < len(list) && list[begin].From != c.From {
+			begin = len(list)
+		}
+		if i := slices.IndexFunc(list[begin:], func(o Cell) bool { return o.TTL == c.TTL }); i >= 0 {
+			list[begin+i].Part += c.Part
+		} else {
+			list = append(list, Cell{From: c.From, TTL: c.TTL, Part: c.Part})
+		}
+	}
+	return list
 }
 
 // droop is f where a part of each open sink's demand stays there, whatever was
@@ -110,9 +190,9 @@ func (f flows) droop(sinks []sink) flows {
 	for c := range f {
 		stay := mul(Droop, sinks[c].keeps)
 		for _, p := range f[c] {
-			out.add(c, p.to, mul(p.part, 1-stay))
+			out.add(c, part{to: p.to, part: mul(p.part, 1-stay)})
 		}
-		out.add(c, c, stay)
+		out.add(c, part{to: c, part: stay})
 	}
 	return out
 }
@@ -224,7 +304,7 @@ func (w *work) conserve(prior, found []float64) {
 	}
 	heard, rise, sum := 0.0, 0.0, 0.0
 	for r := range found {
-		if w.sinks[r].keeps < LeastKept {
+		if w.sinks[r].keeps < LeastKept && !w.state.Sinks[r].LoadAt.IsZero() {
 			found[r] = max(found[r], prior[r]) // that its load falls says nothing of demand
 		}
 		sum += found[r]
@@ -244,13 +324,13 @@ func (w *work) conserve(prior, found []float64) {
 
 // assume sets a demand for sinks of which nothing was ever heard: they are taken to
 // be as full as they are meant to be, never empty, so that nobody spills there
-// without need. Without a capacity nothing but this instance's own counts is
+// without need. While they don't keep all of it, the others' loads say how much it is. Without a capacity nothing but this instance's own counts is
 // there to go by.
 func (w *work) assume() {
 	heard, own := 0.0, 0.0
 	for r := range w.sinks {
 		m := &w.state.Sinks[r]
-		if m.LoadAt.IsZero() {
+		if m.LoadAt.IsZero() && (m.Demand == 0 || w.sinks[r].keeps > 1-LeastKept) { // what it doesn't keep shows elsewhere
 			m.Demand = mul(w.sinks[r].cap, w.in.Sinks[r].target())
 		}
 		if m.Demand > 0 && w.sinks[r].weight > 0 {

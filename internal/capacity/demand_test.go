@@ -9,7 +9,7 @@ import (
 
 func TestDemandOfOneSinkIsLoadByAdmittedPart(t *testing.T) {
 	// 0.6 of A's demand stayed, the rest went to B.
-	f := flows{{{0, 0.6}, {1, 0.4}}, {{1, 1}}}
+	f := flows{{{0, 0.6, 0}, {1, 0.4, 0}}, {{1, 1, 0}}}
 	d := f.estimate([]float64{30, 30}, []float64{36, 44}, []float64{1, 1})
 	if math.Abs(d[0]-60) > 0.05 || math.Abs(d[1]-20) > 0.05 {
 		t.Errorf("%v; want 60 and 20", d)
@@ -57,8 +57,8 @@ func TestDemandIsTheSolutionOfTheSystem(t *testing.T) {
 		for c := range f {
 			truth[c], ones[c] = 5+50*rng.Float64(), 1
 			rest := 0.4 * rng.Float64()
-			f.add(c, c, 1-rest)
-			f.add(c, rng.IntN(size), rest)
+			f.add(c, part{to: c, part: 1 - rest})
+			f.add(c, part{to: rng.IntN(size), part: rest})
 			for _, p := range f[c] {
 				a[p.to][c] = p.part
 			}
@@ -79,7 +79,7 @@ func TestDemandIsTheSolutionOfTheSystem(t *testing.T) {
 
 func TestDemandThatCannotBeToldApartKeepsItsProportions(t *testing.T) {
 	// A is drained: all its demand arrives at B.
-	f := flows{{{1, 1}}, {{1, 1}}}
+	f := flows{{{1, 1, 0}}, {{1, 1, 0}}}
 	d := f.estimate([]float64{40, 20}, []float64{0, 90}, []float64{1, 1})
 	wantNear(t, "A", d[0], 60)
 	wantNear(t, "B", d[1], 30)
@@ -88,7 +88,7 @@ func TestDemandThatCannotBeToldApartKeepsItsProportions(t *testing.T) {
 func TestDemandKeepsTheSumOfLoadsAndNeverGoesNegative(t *testing.T) {
 	// A's sensor lies: it shows 50 although a tenth of A's demand stayed there. No D
 	// fits; the sum is that of the loads all the same.
-	f := flows{{{0, 0.1}, {1, 0.9}}, {{1, 1}}}
+	f := flows{{{0, 0.1, 0}, {1, 0.9, 0}}, {{1, 1, 0}}}
 	d := f.estimate([]float64{40, 20}, []float64{50, 56}, []float64{1, 1})
 	wantNear(t, "sum", d[0]+d[1], 106)
 	if d[0] < 0 || d[1] < 0 {
@@ -97,7 +97,7 @@ func TestDemandKeepsTheSumOfLoadsAndNeverGoesNegative(t *testing.T) {
 }
 
 func TestAbsentSignalsAreNoLoads(t *testing.T) {
-	f := flows{{{0, 1}}, {{1, 1}}}
+	f := flows{{{0, 1, 0}}, {{1, 1, 0}}}
 	d := f.estimate([]float64{40, 20}, []float64{0, 30}, []float64{0, 1})
 	wantNear(t, "A, absent", d[0], 40)
 	wantNear(t, "B", d[1], 30)
@@ -109,8 +109,8 @@ func TestAbsentSignalsAreNoLoads(t *testing.T) {
 
 // The flows that count for a sink are those of the TTL before its load was measured.
 func TestPastIsTheMeanOfTheWindow(t *testing.T) {
-	stay := []Cell{{0, 0, 1}, {1, 1, 1}}
-	move := []Cell{{0, 1, 1}, {1, 1, 1}}
+	stay := []Cell{{0, 0, 1, 0}, {1, 1, 1, 0}}
+	move := []Cell{{0, 1, 1, 0}, {1, 1, 1, 0}}
 	s := &State{Sinks: make([]Memory, 2), History: []Moment{{At: t0, Cells: stay}, {At: t0.Add(time.Minute), Cells: move}}}
 	now := t0.Add(90 * time.Second)
 	f := s.past([]time.Duration{0, 0}, time.Minute, now)
@@ -118,6 +118,17 @@ func TestPastIsTheMeanOfTheWindow(t *testing.T) {
 	wantNear(t, "moved, until now", f[0][1].part, 0.5)
 	f = s.past([]time.Duration{15 * time.Second, 15 * time.Second}, time.Minute, now)
 	wantNear(t, "stays, until 15 s ago", f[0][0].part, 0.75)
+	// What answers of 15 s did is over, and those of 2 minutes have reached one in four.
+	s.History[0].Cells = []Cell{{0, 0, 0.5, 15 * time.Second}, {0, 0, 0.5, 2 * time.Minute}, {1, 1, 1, 0}}
+	s.History[1].Cells = []Cell{{0, 1, 0.5, 15 * time.Second}, {0, 1, 0.5, 2 * time.Minute}, {1, 1, 1, 0}}
+	f = s.past([]time.Duration{0, 0}, time.Minute, now)
+	wantNear(t, "stays, with two TTLs", f[0][0].part, 0.5*0.75)
+	wantNear(t, "moved, with two TTLs", f[0][1].part, 0.5+0.5*0.25)
+	// One TTL takes the place of the other: together they are all of the demand.
+	s.History[0].Cells, s.History[1].Cells = []Cell{{0, 0, 1, 40 * time.Second}, {1, 1, 1, 0}}, []Cell{{0, 1, 1, time.Minute}, {1, 1, 1, 0}}
+	f = s.past([]time.Duration{0, 0}, time.Minute, now)
+	wantNear(t, "stays, with another TTL", f[0][0].part, 1.0/3)
+	wantNear(t, "moved, with another TTL", f[0][1].part, 2.0/3)
 	f = (&State{Sinks: make([]Memory, 2)}).past([]time.Duration{0, 0}, time.Minute, now)
 	wantNear(t, "without a history", f[1][0].part, 1)
 }

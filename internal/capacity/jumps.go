@@ -132,7 +132,11 @@ func (w *work) damp() {
 	for r := range w.sinks {
 		k, m := &w.sinks[r], &w.state.Sinks[r]
 		d := &m.Damping
-		if d.On && k.fade == 1 && w.in.Now.Sub(m.Jumps.last(d.Since)) >= calm && d.over(mul(k.cap, k.target)-m.Load, all, w.in.Now) {
+		room := math.Inf(-1) // where the load isn't known
+		if k.fade == 1 {
+			room = mul(k.cap, k.target) - m.Load
+		}
+		if d.On && w.in.Now.Sub(m.Jumps.last(d.Since)) >= calm && d.over(room, all, w.in.Now) {
 			d.On = false
 		}
 		again := !d.Since.IsZero() && w.in.Now.Sub(d.Since) < 2*MaxDamp

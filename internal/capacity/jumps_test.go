@@ -137,4 +137,28 @@ func TestDampingEnds(t *testing.T) {
 	if p.run(2 * 60); p.out.Sinks[0].Damped {
 		t.Error("it never ends")
 	}
+	// So it is where the load isn't read any more.
+	p = newLumpy()
+	p.in.Sinks[0].Signal.Valid = false
+	if p.run(int(MaxDamp.Minutes()) + 60); p.out.Sinks[0].Damped {
+		t.Error("without a load it never ends")
+	}
+}
+
+// What an operator does to a capacity is no jump of the load.
+func TestOtherCapacitiesAreNoJumps(t *testing.T) {
+	in := input([]float64{100, 100}, []float64{60, 20})
+	s, _ := Step(nil, in)
+	for n := range 120 {
+		in.Now = t0.Add(time.Duration(n+1) * 15 * time.Second)
+		in.Sinks[0].Capacity = 100
+		if n/8%2 == 1 {
+			in.Sinks[0].Capacity = 62
+		}
+		in.Sinks[0].Signal.Value, in.Sinks[1].Signal.Value = 60+0.1*float64(n%3), 20
+		var out *Output
+		if s, out = Step(s, in); out.Sinks[0].Damped || out.Sinks[0].Oscillating {
+			t.Fatalf("step %d: %+v", n, out.Sinks[0])
+		}
+	}
 }

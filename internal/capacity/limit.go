@@ -17,7 +17,10 @@ func (w *work) setLimits() {
 		k.limit = mul(k.plain, k.trim)
 		// What others spill may raise it that far.
 		k.growth = math.Inf(1)
-		if g := amount(s.Growth); g > 0 && m.Watched > 0 {
+		switch g := amount(s.Growth); {
+		case k.cap > 0 && m.LoadAt.IsZero():
+			k.growth = 0 // nobody knows its room
+		case g > 0 && m.Watched > 0:
 			k.growth = mul(m.Baseline, 1+g)
 		}
 	}

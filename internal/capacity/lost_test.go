@@ -68,3 +68,37 @@ func TestLostDemand(t *testing.T) {
 		}
 	}
 }
+
+// TestAwayWithoutALoad has A, whose load nobody measures, go away and come back by tenths: while it doesn't keep
+// its own, the others' loads say how much that is, and no more.
+func TestAwayWithoutALoad(t *testing.T) {
+	in := input([]float64{1000, 100, 100}, []float64{0, 70, 20}) // A's demand is 10
+	in.Sinks[0].Signal = Signal{}
+	there := [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // where the clients are
+	var s *State
+	for n := range 280 {
+		in.Now = t0.Add(time.Duration(n) * 15 * time.Second)
+		in.Sinks[0].Health, in.Sinks[0].Dial = 1, 1
+		switch {
+		case n >= 40 && n < 120:
+			in.Sinks[0].Health = 0
+		case n >= 120 && n < 200:
+			in.Sinks[0].Dial = float64(1+(n-120)/8) / 10
+		}
+		var out *Output
+		s, out = Step(s, in)
+		loads := make([]float64, 3)
+		for g, demand := range []float64{10, 70, 20} {
+			for r, part := range flowsOf(in, out, g) {
+				there[g][r] += (part - there[g][r]) / 4
+				loads[r] += demand * there[g][r] * (1 + 0.001*float64(n%3))
+			}
+		}
+		for r := 1; r < 3; r++ {
+			in.Sinks[r].Signal.Value = loads[r]
+		}
+		if away := n >= 50; away && (out.Deficit > 0 || loads[1] > 81 || loads[2] > 25) {
+			t.Fatalf("step %d: a deficit of %.1f, loads %.1f", n, out.Deficit, loads)
+		}
+	}
+}

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// row is what groups with the same candidates and costs are together: the law
+// row is what groups with the same candidates, costs and TTL are together: the law
 // gives them the same admission.
 type row struct {
 	key    string    // of State.Rows
@@ -20,6 +21,7 @@ type row struct {
 	last   int       // position of the last one
 	home   int       // the sink its natural demand belongs to; -1: none
 	weight float64
+	ttl    time.Duration
 	forced bool    // its only open candidate is so as a last resort
 	share  float64 // part of the home's demand
 	demand float64
@@ -56,6 +58,7 @@ func (w *work) makeRows() {
 		if group.Forced {
 			key = append(key, '!')
 		}
+		key = binary.AppendVarint(append(key, '~'), int64(w.kept(group)))
 		i, ok := byKey[string(key)]
 		if !ok {
 			i = len(w.rows)
@@ -82,12 +85,20 @@ func (w *work) makeRows() {
 	w.setShares()
 }
 
+// kept is how long resolvers keep a group's answers.
+func (w *work) kept(g *Group) time.Duration {
+	if g.TTL <= 0 {
+		return w.ttl
+	}
+	return max(time.Second, min(g.TTL, time.Hour))
+}
+
 func (w *work) newRow(g *Group) row {
 	n := len(g.Sinks)
 	buf := make([]float64, 5*n)
 	r := row{
 		sinks: make([]int, n), open: buf[:n:n], regret: buf[n : 2*n : 2*n],
-		flow: buf[2*n : 3*n : 3*n], admission: buf[3*n : 4*n : 4*n], cost: buf[4*n:], first: -1, last: -1, home: -1, forced: g.Forced,
+		flow: buf[2*n : 3*n : 3*n], admission: buf[3*n : 4*n : 4*n], cost: buf[4*n:], first: -1, last: -1, home: -1, ttl: w.kept(g), forced: g.Forced,
 	}
 	var key strings.Builder
 	for k, i := range g.Sinks {

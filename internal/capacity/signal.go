@@ -42,8 +42,8 @@ func (s *Sink) believable(v float64) bool {
 	return v >= 0 && v <= limit // false for NaN
 }
 
-// hear takes in the sink's signal. What can't be is no new reading: the last good
-// one stays, and its age goes on. It says whether it refused one.
+// hear takes in the sink's signal. What can't be, or hardly can, is no new reading: the last
+// good one stays, and its age goes on. It says whether it refused one.
 func (m *Memory) hear(s *Sink, now time.Time) (refused bool) {
 	sig := &s.Signal
 	if !sig.Valid {
@@ -56,6 +56,9 @@ func (m *Memory) hear(s *Sink, now time.Time) (refused bool) {
 	if !m.LoadAt.IsZero() && !at.After(m.LoadAt) {
 		return false // known, or older than what is
 	}
+	if m.doubts(s, at) {
+		return true
+	}
 	if m.LoadAt.IsZero() {
 		m.Demand, m.Recent = sig.Value, sig.Value // nothing is known of it but this
 	}
@@ -66,6 +69,21 @@ func (m *Memory) hear(s *Sink, now time.Time) (refused bool) {
 	}
 	m.LoadAt, m.Period = at, period(sig.Period)
 	return false
+}
+
+// doubts says whether the sink's signal of a time tells of so much more than it can take that it has
+// to say so for a period: a counter that is reset or read twice makes one such value, which would
+// have everybody flee.
+func (m *Memory) doubts(s *Sink, at time.Time) bool {
+	most := mul(s.capacity(), DoubtfulLoad)
+	switch {
+	case most == 0 || s.Signal.Value <= most || m.Load > most:
+		m.Doubt = time.Time{}
+		return false
+	case m.Doubt.IsZero():
+		m.Doubt = at
+	}
+	return at.Sub(m.Doubt) < period(s.Signal.Period)
 }
 
 // stuck says whether the signal, which has said the very same value for a while, can't

@@ -44,6 +44,7 @@ type Memory struct {
 	Load     float64       `json:"load"`    // last good signal
 	LoadAt   time.Time     `json:"load_at"` // when it was measured; zero: never
 	Period   time.Duration `json:"period"`
+	Doubt    time.Time     `json:"doubt"`           // since when the signal says what is doubted; zero: it doesn't
 	Since    time.Time     `json:"since"`           // since when the signal says this very value
 	Came     float64       `json:"came"`            // what parts of all demands came here then, in sum
 	Comes    float64       `json:"comes"`           // and by the last step
@@ -56,7 +57,8 @@ type Memory struct {
 	Roof     float64       `json:"roof,omitempty"` // load at which it was full; 0: none
 	Open     float64       `json:"open"`           // its availability at the last step
 	Baseline float64       `json:"baseline"`
-	Watched  time.Duration `json:"watched"` // what Baseline is the mean of
+	Watched  time.Duration `json:"watched"`  // what Baseline is the mean of
+	Capacity float64       `json:"capacity"` // what Swings and Jumps are parts of
 	Swings   Swings        `json:"swings"`
 	Jumps    Jumps         `json:"jumps"`
 	Damping  Damping       `json:"damping"`
@@ -69,12 +71,17 @@ type Moment struct {
 	Demand []float64 `json:"demand"` // natural demand as estimated then, by sink
 }
 
-// Cell is the part of the natural demand of one sink that went to another, or to [nobody].
+// Cell is the part of the natural demand of one sink that went to another, or to [nobody],
+// by answers of one TTL.
 type Cell struct {
-	From int     `json:"f"`
-	To   int     `json:"t"`
-	Part float64 `json:"p"`
+	From int           `json:"f"`
+	To   int           `json:"t"`
+	Part float64       `json:"p"`
+	TTL  time.Duration `json:"l,omitempty"` // 0: any
 }
+
+// sane says whether the cell's amounts are in range.
+func (c *Cell) sane() bool { return c.Part > 0 && c.Part <= 1 && c.TTL >= 0 && c.TTL <= time.Hour }
 
 // adopt is a copy of s for the sinks of in. What it shares with s is never
 // written to.
@@ -129,13 +136,13 @@ func moved(cells []Cell, place []int, sinks int) []Cell {
 	in := func(i int) bool { return i >= 0 && i < len(place) && place[i] >= 0 }
 	f := make(flows, sinks)
 	for _, c := range cells {
-		if !in(c.From) || !(c.Part > 0 && c.Part <= 1) {
+		if !in(c.From) || !c.sane() {
 			continue
 		}
 		if c.To == nobody {
-			f.add(place[c.From], nobody, c.Part)
+			f.add(place[c.From], part{nobody, c.Part, c.TTL})
 		} else if in(c.To) {
-			f.add(place[c.From], place[c.To], c.Part)
+			f.add(place[c.From], part{place[c.To], c.Part, c.TTL})
 		}
 	}
 	return f.cells()
@@ -151,11 +158,11 @@ func (f flows) cells() []Cell {
 			sum += p.part
 		}
 		if sum < 1 {
-			f.add(c, c, 1-sum)
+			f.add(c, part{to: c, part: 1 - sum})
 			sum = 1
 		}
 		for _, p := range f[c] {
-			out = append(out, Cell{c, p.to, min(1, p.part/sum)})
+			out = append(out, Cell{c, p.to, min(1, p.part/sum), p.ttl})
 		}
 	}
 	return out
@@ -194,7 +201,7 @@ func (m *Moment) sane(sinks int) bool {
 	sums := make([]float64, sinks)
 	last := 0
 	for _, c := range m.Cells {
-		if c.From < last || c.From >= sinks || c.To < nobody || c.To >= sinks || !(c.Part > 0 && c.Part <= 1) {
+		if c.From < last || c.From >= sinks || c.To < nobody || c.To >= sinks || !c.sane() {
 			return false
 		}
 		last = c.From
@@ -218,9 +225,12 @@ func (m Memory) sane(now time.Time) Memory {
 	if m.LoadAt.After(now) || amount(m.Load) != m.Load {
 		m.LoadAt, m.Load = time.Time{}, 0
 	}
+	if m.Doubt.After(now) {
+		m.Doubt = time.Time{}
+	}
 	m.Period = period(m.Period)
 	m.Demand, m.Recent, m.Plan = amount(m.Demand), amount(m.Recent), amount(m.Plan)
-	m.Roof, m.Baseline = amount(m.Roof), amount(m.Baseline)
+	m.Roof, m.Baseline, m.Capacity = amount(m.Roof), amount(m.Baseline), amount(m.Capacity)
 	if !(m.Trim > 0) {
 		m.Trim = 1
 	}

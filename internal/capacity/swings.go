@@ -85,6 +85,9 @@ func (w *work) watchSwings() {
 			m.forget() // not of the law's making
 			continue
 		}
+		if k.cap != m.Capacity { // utilisations before are of another one
+			m.Capacity, m.Swings, m.Jumps = k.cap, Swings{}, Jumps{}
+		}
 		if k.fade == 1 {
 			m.Swings = m.Swings.watch(m.Load/k.cap, w.in.Now, span)
 			m.Jumps = m.Jumps.watch(Mark{m.LoadAt, m.Load / k.cap, m.Way}, m.Period, span)

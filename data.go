@@ -107,7 +107,7 @@ func (g *GSLB) reloadFile(path string) error {
 	if err := g.replace(p, began, took); err != nil {
 		return err
 	}
-	g.keepData(began)
+	patiently(func() { g.keepData(began) })
 	log.Infof("Data file %s has changed and is in use: %s", path, describe(p, took))
 	return nil
 }

@@ -182,10 +182,12 @@ func (l *ledger) close() {
 	if l.cancel != nil {
 		l.cancel()
 	}
-	l.done.Wait()
-	if err := l.Close(); err != nil {
-		log.Errorf("The audit log: %v", err)
-	}
+	patiently(func() {
+		l.done.Wait()
+		if err := l.Close(); err != nil {
+			log.Errorf("The audit log: %v", err)
+		}
+	})
 }
 
 // openDoor listens for a desk.

@@ -78,11 +78,11 @@ func (r *registry) toKeep(now time.Time) (keep func()) {
 				dirs[dir] = append(dirs[dir], m)
 			}
 		}
-		writingState.Lock()
-		defer writingState.Unlock()
 		for dir, list := range dirs {
-			if err := guard.SaveMemories(dir, list); err != nil {
-				log.Errorf("What was accepted can't be kept in the state directory: %v", err)
+			if writeState(dir, "What was accepted", func() error { return guard.SaveMemories(dir, list) }) != nil {
+				r.mu.Lock()
+				r.keepSoon(now.Add(saveAtAll))
+				r.mu.Unlock()
 			}
 		}
 	}

@@ -41,8 +41,10 @@ func (l *law) due(now time.Time) bool {
 	return true
 }
 
-func (l *law) close() {
-	l.memory.save(l)
+func (l *law) close(save bool) {
+	if save {
+		patiently(func() { l.memory.save(l) })
+	}
 	l.signals.close()
 }
 

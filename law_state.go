@@ -82,11 +82,9 @@ func (m *lawMemory) toSave(l *law, now time.Time) func() {
 		return nil
 	}
 	m.saved = now
-	path, r := filepath.Join(m.dir, lawFile), lawRecord{l.state, l.seen()}
+	dir, r := m.dir, lawRecord{l.state, l.seen()}
 	return func() {
-		if err := r.save(path); err != nil {
-			log.Errorf("The state of the law of capacity can't be saved: %v", err)
-		}
+		writeState(dir, "The state of the law of capacity", func() error { return r.save(filepath.Join(dir, lawFile)) })
 	}
 }
 
@@ -109,11 +107,6 @@ func (r *lawRecord) save(path string) error {
 	}
 	if len(data) > maxLawFile {
 		return fmt.Errorf("%d bytes are too many", len(data))
-	}
-	writingState.Lock()
-	defer writingState.Unlock()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
 	}
 	return probe.WriteAtomic(path, append(data, '\n'))
 }

@@ -12,7 +12,7 @@ import (
 // saidOfLoad is what the log has said of loads and of the law, so that each thing is said
 // once when it begins and once when it ends.
 type saidOfLoad struct {
-	unread map[sinkKey]bool // their load can't be read
+	unread map[sinkKey]time.Time // their load can't be read, and when that was so last
 	damped map[sinkKey]bool
 	over   bool      // there is a deficit
 	since  time.Time // since when there is, said or not; zero: there is none
@@ -24,16 +24,21 @@ func (l *law) tell(now time.Time) {
 	if l.out == nil {
 		return
 	}
-	unread, damped := make(map[sinkKey]bool), make(map[sinkKey]bool) // whatever is gone is forgotten
+	unread, damped := make(map[sinkKey]time.Time), make(map[sinkKey]bool) // whatever is gone is forgotten
 	for i := range l.sinks.list {
 		key, o := l.sinks.keys[i], &l.out.Sinks[i]
 		err := l.unreadable(i, now)
-		if unread[key] = err != nil; unread[key] != l.said.unread[key] {
-			if err != nil {
+		last, known := l.said.unread[key]
+		switch {
+		case err != nil:
+			unread[key] = now
+			if !known {
 				log.Warningf("Load of %s can't be read: %v; the last good one counts for less as it gets old, and is never taken for no load", key, err)
-			} else {
-				log.Infof("Load of %s is read again", key)
 			}
+		case known && now.Sub(last) < l.steady(i):
+			unread[key] = last
+		case known:
+			log.Infof("Load of %s is read again", key)
 		}
 		if damped[key] = o.Damped; o.Damped != l.said.damped[key] {
 			if o.Damped {
@@ -45,6 +50,16 @@ func (l *law) tell(now time.Time) {
 	}
 	l.said.unread, l.said.damped = unread, damped
 	l.tellDeficit(now)
+}
+
+// steady is how long a load must be read until it is said that it is read again: a source
+// that fails every other time must not fill the log.
+func (l *law) steady(i int) time.Duration {
+	every := lawEvery
+	if levers := l.sinks.sums[i].levers; levers != nil && levers.Load != nil {
+		every = max(every, levers.Load.Every)
+	}
+	return 3 * every
 }
 
 // tellDeficit logs that there is a deficit, once it has stood for the loop's delay: while clients move,

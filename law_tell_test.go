@@ -48,6 +48,12 @@ func TestLoadsAreToldOf(t *testing.T) {
 				}
 				said("bad loads", 1, 1)
 				wantLoad(t, r, 61)
+				for range 4 { // one that fails every other time
+					p.run(t, g, 10*time.Second)
+					replace(t, filepath.Join(p.dir, "eu"), []byte(bad+"\n"))
+					time.Sleep(5 * time.Second)
+				}
+				said("bad and good", 1, 1)
 				p.run(t, g, time.Minute)
 				said("good again", 1, 0)
 				if n := strings.Count(logged.String(), "Load of region eu is read again"); n != 1 {

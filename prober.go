@@ -236,31 +236,18 @@ func (p *prober) keepAsking(ctx context.Context) {
 	}
 }
 
-// writingState is held by those who write to a state directory: the instances
-// and, during a reload, the schedulers of two generations share one.
-var writingState sync.Mutex
-
 // save writes the verdicts to the state directory.
 func (p *prober) save() {
-	writingState.Lock()
-	defer writingState.Unlock()
-	failing := 0.0
-	if err := os.MkdirAll(p.settings.dir, 0o750); err != nil { // it may have been removed
-		log.Errorf("State directory: %v", err)
-	}
-	if err := p.store.Save(p.scheduler.Saved()); err != nil {
-		failing = 1
-		log.Errorf("Verdicts can't be saved: %v", err)
-	}
-	stateFailing.WithLabelValues().Set(failing)
+	err := writeState(p.settings.dir, "Verdicts", func() error { return p.store.Save(p.scheduler.Saved()) })
+	stateFailing.WithLabelValues().Set(oneIf(err != nil))
 }
 
 // close ends the scheduler, and saves what it knew.
 func (p *prober) close() {
 	p.cancel()
-	p.saver.Wait()
+	saves := patiently(p.saver.Wait)
 	p.scheduler.Close()
-	if p.store != nil {
-		p.save()
+	if saves && p.store != nil {
+		patiently(p.save)
 	}
 }

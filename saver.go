@@ -1,6 +1,10 @@
 package gslb
 
-import "time"
+import (
+	"os"
+	"sync"
+	"time"
+)
 
 // saver writes to state directories what a beat has found due, apart from the beats: a disk
 // that hangs holds up no step of the law.
@@ -12,6 +16,26 @@ type saver struct {
 
 // slowSaving is how long a disk may take until that is said.
 const slowSaving = 30 * time.Second
+
+// patience is how long a reload, and the end of the process, wait for the state directory.
+const patience = 5 * time.Second
+
+// patiently does what writes to a state directory, and tells whether that was done in time:
+// a disk that hangs must not hold up a reload, nor the end of the process, which ends what
+// is left of it.
+func patiently(do func()) bool {
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		log.Errorf("Writing to the state directory has taken %s and isn't done: going on without it. Expected a disk that works", patience)
+		return false
+	}
+}
 
 // free tells whether the saver is done with what it was given; the registry's lock is
 // held. While it isn't, nothing more is taken down to be saved.
@@ -48,4 +72,33 @@ func (s *steering) save() {
 		s.saver.since, s.saver.slow = time.Time{}, false
 		s.registry.mu.Unlock()
 	}
+}
+
+// writingState is held by those who write to a state directory: the instances
+// and, during a reload, the schedulers of two generations share one.
+var writingState sync.Mutex
+
+// unwritable is what can't be written to a state directory, by its name and the directory;
+// writingState guards it.
+var unwritable = make(map[[2]string]bool)
+
+// writeState writes something to a state directory. An error is said once, until it is over,
+// which is said, too.
+func writeState(dir, what string, write func() error) error {
+	writingState.Lock()
+	defer writingState.Unlock()
+	err := os.MkdirAll(dir, 0o750) // it may have been removed
+	if err == nil {
+		err = write()
+	}
+	key := [2]string{what, dir}
+	switch known := unwritable[key]; {
+	case err != nil && !known:
+		unwritable[key] = true
+		log.Errorf("%s can't be saved: %v. It is tried again, and not said again", what, err)
+	case err == nil && known:
+		delete(unwritable, key)
+		log.Infof("%s can be saved again", what)
+	}
+	return err
 }

@@ -65,7 +65,7 @@ func setup(c *caddy.Controller) error {
 		if err := running.start(gen, g); err != nil {
 			return plugin.Error(name, err)
 		}
-		g.keepData(time.Now())
+		patiently(func() { g.keepData(time.Now()) })
 		log.Infof("Zone %s: %s", g.zones, size)
 		return nil
 	})

@@ -55,9 +55,9 @@ func (s *steering) close() {
 	s.cancel()
 	s.beating.Wait()
 	close(s.saver.work)
-	s.saving.Wait()
-	s.targets.close()
-	s.law.close()
+	saves := patiently(s.saving.Wait)
+	s.targets.close(saves)
+	s.law.close(saves)
 }
 
 func (s *steering) run(ctx context.Context) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -258,28 +257,24 @@ func (t *targets) remember() {
 
 // saveTargets writes what is known of targets into a state directory.
 func saveTargets(all map[string]target.Saved, dir string) {
-	writingState.Lock()
-	defer writingState.Unlock()
-	data, err := target.Encode(all)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o750) // it may have been removed
-	}
-	if err == nil {
-		err = probe.WriteAtomic(filepath.Join(dir, target.File), data)
-	}
-	if err != nil {
-		log.Errorf("Addresses of targets can't be saved: %v", err)
-	}
+	writeState(dir, "Addresses of targets", func() error {
+		data, err := target.Encode(all)
+		if err != nil {
+			return err
+		}
+		return probe.WriteAtomic(filepath.Join(dir, target.File), data)
+	})
 }
 
-// close ends the resolver. The registry's lock must not be held: it may be telling.
-func (t *targets) close() {
+// close ends the resolver, and saves what it knew if that may be done. The registry's lock
+// must not be held: it may be telling.
+func (t *targets) close(save bool) {
 	if t.resolver == nil {
 		return
 	}
 	t.resolver.Close()
-	if t.dir != "" && t.last != nil {
-		saveTargets(t.last, t.dir)
+	if save && t.dir != "" && t.last != nil {
+		patiently(func() { saveTargets(t.last, t.dir) })
 	}
 }
 

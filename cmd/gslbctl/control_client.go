@@ -200,12 +200,12 @@ func (s *server) ask(method, path string, body, into any) error {
 	}
 	reply, err := s.http.Do(r)
 	if err != nil {
-		return unwrapURL(err)
+		return unanswered(method, path, unwrapURL(err))
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("the answer can't be read: %w; look at the audit log whether it was done", err)
+		return unanswered(method, path, fmt.Errorf("the answer can't be read: %w", err))
 	}
 	if reply.StatusCode != http.StatusOK {
 		f := &failed{status: reply.StatusCode}
@@ -218,6 +218,16 @@ func (s *server) ask(method, path string, body, into any) error {
 		return fmt.Errorf("the answer can't be understood: %w", err)
 	}
 	return nil
+}
+
+// unanswered says of an error what is not known after it: a server that was asked for a
+// change may have made it, or make it yet.
+func unanswered(method, path string, err error) error {
+	var at *net.OpError
+	if method == http.MethodGet || path == "/v1/whatif" || errors.As(err, &at) && at.Op == "dial" {
+		return err
+	}
+	return fmt.Errorf("%w; look with \"gslbctl audit\" whether it was done", err)
 }
 
 // unwrapURL drops the method and the URL from an error: the server is named beside it.

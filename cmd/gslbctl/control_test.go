@@ -349,6 +349,27 @@ func TestControlQuiet(t *testing.T) {
 	}
 }
 
+// TestControlUnanswered holds that somebody who gets no answer is told whether what was asked
+// for may have been done.
+func TestControlUnanswered(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	p := &pretended{socket: server.URL}
+	const look = `look with "gslbctl audit" whether it was done`
+	for line, doubt := range map[string]bool{
+		"drain us -why fire -for 1h -quiet": true,
+		"whatif drain us":                   false,
+		"status":                            false,
+	} {
+		if code, _, stderr := p.ask(t, line); code != exitError || strings.Contains(stderr, look) != doubt {
+			t.Errorf("%s: %d %s", line, code, stderr)
+		}
+	}
+	server.Close() // nobody is asked
+	if code, _, stderr := p.ask(t, "drain us -why fire -for 1h -quiet"); code != exitError || strings.Contains(stderr, look) {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
 // TestControlDocs holds that the example in docs/control.md is what the command prints, and that
 // the change by curl can be made.
 func TestControlDocs(t *testing.T) {

@@ -215,6 +215,8 @@ func TestMapBuildMistakes(t *testing.T) {
 		"map build -regions eu,uk" + january + out + in:                                {exitError, "beacons.csv:"},
 		"map check -default-order eu,us " + in:                                         {exitUsage, "expected -map FILE"},
 		"map check -regions eu,us -map x.mmdb " + in:                                   {exitUsage, "answers without it"},
+		"map build -regions eu,us -write-sketches " + in + out + in:                    {exitError, "beacons.csv holds no sketches"},
+		"map build -regions eu,us -write-sketches " + filepath.Dir(in) + out + in:      {exitError, "holds no sketches"},
 		"map merge -regions eu" + out + " -write-sketches no/such/dir/day.gslbs " + in: {exitError, "no/such/dir"},
 	} {
 		if code, _, stderr := call(t, line); code != c.code || !strings.Contains(stderr, c.want) {

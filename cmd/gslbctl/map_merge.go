@@ -2,13 +2,17 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-945f90c5/gslb/internal/latency/build"
 )
 
 const mapMergeHelp = `Usage: gslbctl map merge -o FILE [flags] DAY…
@@ -41,16 +45,42 @@ type newFileWriter struct {
 	path string
 }
 
-// newFile begins a file; nil for no path. Methods of nil do nothing.
+// newFile begins a file of sketches; nil for no path. Methods of nil do nothing.
 func newFile(path string) (*newFileWriter, error) {
 	if path == "" {
 		return nil, nil
+	}
+	if err := replaceable(path); err != nil {
+		return nil, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
 	if err != nil {
 		return nil, err
 	}
 	return &newFileWriter{bufio.NewWriterSize(f, 1<<18), f, path}, nil
+}
+
+// replaceable refuses what sketches must not take the place of: measurements, a map, a
+// directory.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if info.Size() == 0 || build.IsSketches(f) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s holds no sketches: expected no such file, or sketches that these take the place of", path)
 }
 
 // commit gives the file its name.

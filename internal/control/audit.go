@@ -128,6 +128,9 @@ func (a *Audit) write(entries ...Entry) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.follow(); err != nil {
+		return err
+	}
 	if a.size > 0 && a.size+int64(len(lines)) > a.most {
 		if err := a.rotate(); err != nil {
 			return err
@@ -145,6 +148,23 @@ func (a *Audit) write(entries ...Entry) error {
 	if err != nil {
 		return fmt.Errorf("the audit log can't be written: %w", err)
 	}
+	return nil
+}
+
+// follow opens the log again if what is written to is no longer the file of its name: one
+// that was removed or moved away takes lines that nobody will find.
+func (a *Audit) follow() error {
+	named, err := os.Stat(a.path)
+	if err == nil {
+		if open, err := a.file.Stat(); err == nil && os.SameFile(named, open) {
+			return nil
+		}
+	}
+	old := a.file
+	if err := a.open(a.path); err != nil {
+		return err
+	}
+	old.Close()
 	return nil
 }
 

@@ -217,3 +217,44 @@ func TestAuditRefusal(t *testing.T) {
 		t.Errorf("the log says %s", logged.String())
 	}
 }
+
+// TestAuditFileGone holds that entries go where they are looked for, also after the file was
+// moved away or removed, and that nothing is written while it can't be made again.
+func TestAuditFileGone(t *testing.T) {
+	a, dir := newAudit(t)
+	write := func(id string) error { return a.write(Entry{Time: now, ID: id, Outcome: OutcomeAccepted}) }
+	look := func(want string) {
+		t.Helper()
+		entries, err := a.tail(10)
+		got := ""
+		for _, e := range entries {
+			got += e.ID
+		}
+		if err != nil || got != want {
+			t.Errorf("it reads %q, %v; expected %q", got, err, want)
+		}
+	}
+	if err := write("1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "audit.log"), filepath.Join(dir, "audit.log.1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("2"); err != nil {
+		t.Error(err)
+	}
+	look("12")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("3"); err == nil {
+		t.Error("written into a directory that is gone")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("4"); err != nil {
+		t.Error(err)
+	}
+	look("4")
+}

@@ -2,7 +2,11 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -10,6 +14,9 @@ import (
 // retryAfter is how long Run waits after an expiry that couldn't be kept, and until it has
 // what is postponed judged again.
 const retryAfter = 10 * time.Second
+
+// lookAfter is how long Run waits at most: clocks are set, and files removed.
+const lookAfter = time.Minute
 
 // Postponed is an override that has expired and stays in force all the same: guards are
 // against its end.
@@ -41,7 +48,11 @@ func (s *Store) Expire(ctx context.Context) error {
 		return err
 	}
 	defer s.unlock()
-	if s.unsaved.Load() {
+	gone := s.gone()
+	if gone && !s.unsaved.Load() {
+		s.Logf("control: %s is gone; saving the overrides in service again", overridesFile)
+	}
+	if gone || s.unsaved.Load() {
 		s.keep(s.current.Load())
 	}
 	now := s.Now()
@@ -65,6 +76,12 @@ func (s *Store) Expire(ctx context.Context) error {
 		s.note(s.expiry(o, now))
 	}
 	return nil
+}
+
+// gone tells whether somebody has removed the file, or all of the directory.
+func (s *Store) gone() bool {
+	_, err := os.Stat(filepath.Join(s.Dir, overridesFile))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Run drops overrides when they expire, until ctx ends.
@@ -96,7 +113,7 @@ func (s *Store) Run(ctx context.Context) {
 // or not saved.
 func (s *Store) pause(again time.Time) time.Duration {
 	now, postponed := s.Now(), s.Postponed()
-	wait := time.Hour // clocks are set
+	wait := lookAfter
 	for _, o := range s.Overrides().All() {
 		if !o.Never && !names(postponed, o) {
 			wait = min(wait, o.Until.Sub(now))

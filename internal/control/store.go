@@ -39,7 +39,8 @@ type Store struct {
 
 // Open reads the overrides of a directory. It doesn't call the Backend: what it found is
 // in Overrides, also what has expired, as guards may be against its end; Run sees to that
-// first. If the file was damaged or is gone, the error is an ErrSetAside, and the Store
+// first. If the directory can be read but not written to, the Store works, and no change can be
+// made until it can. If the file was damaged or is gone, the error is an ErrSetAside, and the Store
 // works, empty: shout, and go on.
 func Open(o StoreOptions) (*Store, error) {
 	audit, err := openAudit(o.Dir)
@@ -60,11 +61,8 @@ func Open(o StoreOptions) (*Store, error) {
 	if set == nil {
 		set = &Overrides{epoch: now.UnixMilli(), next: highest + 1}
 	}
-	if err := set.save(o.Dir); err != nil {
-		audit.Close()
-		return nil, errors.Join(lost, err)
-	}
 	s.current.Store(set)
+	s.keep(set) // a full disk is no reason not to start: what is there was read, and no change is made until it can be saved
 	if lost != nil {
 		s.damage = lost.Error()
 	}

@@ -74,13 +74,21 @@ func (t *Tokens) Find(presented string) (found Token, ok bool, err error) {
 
 // read reads the file if it has changed.
 func (t *Tokens) read() {
-	f, err := os.Open(t.path)
+	// Opening a pipe would wait for whoever writes to it.
+	info, err := os.Stat(t.path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file, expected lines NAME TOKEN [read] [until TIME]", t.path)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(t.path)
+	}
 	if err != nil {
 		t.seen, t.err = nil, fmt.Errorf("the token file: %w", err)
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	info, err = f.Stat()
 	if err == nil && t.seen != nil && os.SameFile(info, t.seen) && info.ModTime().Equal(t.seen.ModTime()) &&
 		info.Size() == t.seen.Size() && info.Mode() == t.seen.Mode() {
 		return
@@ -95,10 +103,7 @@ func (t *Tokens) read() {
 }
 
 func readTokens(f io.Reader, info os.FileInfo) ([]Token, error) {
-	switch {
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is no file, expected lines NAME TOKEN [read] [until TIME]")
-	case info.Mode().Perm()&0o077 != 0:
+	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("its mode is %04o: others may read it; expected 0600: chmod 600 it, and think of its tokens as known", info.Mode().Perm())
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))

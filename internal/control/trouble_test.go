@@ -56,6 +56,30 @@ func TestNotSaved(t *testing.T) {
 	r.must(t, `{"lever":"dial","region":"eu","value":7,"why":"cold","for":"1h"}`)
 }
 
+// TestOpenUnwritable holds that a server starts with the overrides it had though its directory
+// can't be written to, changes nothing until it can, and then saves them by itself.
+func TestOpenUnwritable(t *testing.T) {
+	r := newRoom(t)
+	r.must(t, drainUS)
+	unblock := r.block(t, "overrides.json.tmp")
+	if err := r.restart(t); err != nil {
+		t.Fatal(err)
+	}
+	const want = "1 drain region us = on"
+	if r.state() != want || strings.Count(r.log(), "trying again") != 1 {
+		t.Errorf("it is %s, and the log says %s", r.state(), r.log())
+	}
+	const dial = `{"lever":"dial","region":"eu","value":7,"why":"cold","for":"1h"}`
+	if _, err := r.Do(t.Context(), alice, request(t, dial)); !errors.Is(err, control.ErrNotKept) {
+		t.Errorf("it is %v", err)
+	}
+	unblock()
+	if err := r.Expire(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.must(t, dial)
+}
+
 // TestNotPublished holds that what the plugin doesn't take is taken back.
 func TestNotPublished(t *testing.T) {
 	r := newRoom(t)
@@ -162,11 +186,34 @@ func TestNoDirectory(t *testing.T) {
 	if err == nil || errors.Is(err, control.ErrSetAside) {
 		t.Errorf("it is %v", err)
 	}
+}
+
+// TestFileGone holds that overrides in service are saved again after their file was removed,
+// and that this is said once.
+func TestFileGone(t *testing.T) {
 	r := newRoom(t)
-	r.Close()
-	r.block(t, "overrides.json.tmp")
-	_, err = control.Open(control.StoreOptions{Dir: r.dir, Backend: r.backend, Now: r.Time, Logf: t.Logf})
-	if err == nil || errors.Is(err, control.ErrSetAside) {
-		t.Errorf("with a directory that can't be written: %v", err)
+	r.must(t, drainUS)
+	if err := os.RemoveAll(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := r.Expire(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Expire(t.Context()); err != nil {
+		t.Error(err)
+	}
+	kept, err := control.Peek(r.dir, r.Time())
+	if err != nil || kept == nil || stateOf(kept) != "1 drain region us = on" {
+		t.Errorf("kept is %v, %v", kept, err)
+	}
+	for _, text := range []string{"is gone; saving", "after a restart the overrides may be others"} {
+		if n := strings.Count(r.log(), text); n != 1 {
+			t.Errorf("%q is said %d times: %s", text, n, r.log())
+		}
 	}
 }

@@ -72,6 +72,17 @@ func (s *sketchWriter) close() error {
 	return errors.Join(err, s.z.Close())
 }
 
+// IsSketches tells whether a file holds sketches, compressed or not.
+func IsSketches(r io.Reader) bool {
+	plain, done, err := decompress(r)
+	if err != nil {
+		return false
+	}
+	defer done()
+	head, _ := plain.Peek(len(sketchMagic))
+	return string(head) == sketchMagic
+}
+
 // addSketches takes in a file of sketches, uncompressed. The cells of days outside of the window
 // and of regions that are no more don't count.
 func (b *Builder) addSketches(name string, r *bufio.Reader) error {

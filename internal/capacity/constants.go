@@ -68,7 +68,7 @@ const (
 	BaselineSpan = 24 * time.Hour
 
 	// A sink oscillates with at least SwingCount swings from peak to trough of more
-	// than twice SwingSize of its capacity within SwingSpan loop delays. All gains
+	// than twice SwingSize of its capacity (of its load, where that is more) within SwingSpan loop delays. All gains
 	// are halved while it does.
 	SwingSize  = 0.05
 	SwingCount = 4

@@ -276,14 +276,10 @@ func (w *work) estimateDemand() {
 		prior[r] = m.Demand
 		w.sinks[r].demand = m.Demand
 	}
-	usual := make([]float64, n)
-	for r := range usual {
-		usual[r] = w.state.Sinks[r].Baseline
-	}
-	comes, way := past.loads(ones(n)), past.loads(usual)
+	comes := past.loads(ones(n))
 	for r, load := range past.loads(prior) {
 		k, m := &w.sinks[r], &w.state.Sinks[r]
-		m.Comes, m.Way = comes[r], amount(way[r])
+		m.Comes = comes[r]
 		k.underway = load
 		k.load = load
 		if fades[r] > 0 {

@@ -21,7 +21,6 @@ type Jumps struct {
 type Mark struct {
 	At  time.Time `json:"at"`
 	Use float64   `json:"use"` // utilisation
-	Way float64   `json:"way"` // the load that admissions alone would have brought
 }
 
 // Jump is a change of the utilisation.
@@ -31,9 +30,9 @@ type Jump struct {
 	Size float64   `json:"size"` // below 0: down
 }
 
-// watch takes in a reading, and forgets jumps that are older than span. A load is a mean, so a
-// jump may take two periods to show; what takes longer is what resolvers do together.
-func (j Jumps) watch(is Mark, period, span time.Duration) Jumps {
+// mark takes in a reading. A load is a mean, so a jump may take two periods to show; what takes
+// longer is what resolvers do together.
+func (j Jumps) mark(is Mark, period time.Duration) Jumps {
 	if n := len(j.Marks); n > 0 && !is.At.After(j.Marks[n-1].At) {
 		return j
 	}
@@ -42,8 +41,24 @@ func (j Jumps) watch(is Mark, period, span time.Duration) Jumps {
 		marks = marks[1:]
 	}
 	j.Marks = marks
-	was := marks[0]
-	if size := is.Use - was.Use; math.Abs(size) > 2*SwingSize && ratio(is.Use, was.Use) > mul(3, ratio(is.Way, was.Way)) {
+	return j
+}
+
+// change is the oldest reading and the latest, and whether they are so far apart that it may be a
+// jump.
+func (j *Jumps) change() (was, is Mark, far bool) {
+	if n := len(j.Marks); n > 0 {
+		was, is = j.Marks[0], j.Marks[n-1]
+	}
+	return was, is, math.Abs(is.Use-was.Use) > swing(max(was.Use, is.Use))
+}
+
+// watch takes a large change for a jump where admissions alone would have made one by a far smaller
+// part, explained, and forgets jumps that are older than span.
+func (j Jumps) watch(explained float64, period, span time.Duration) Jumps {
+	was, is, far := j.change()
+	if far && ratio(is.Use, was.Use) > mul(3, explained) {
+		size := is.Use - was.Use
 		jump, seen := Jump{is.At, min(is.Use, was.Use), size}, slices.Clone(j.Seen)
 		if n := len(seen) - 1; n >= 0 && is.At.Sub(seen[n].At) <= 3*period && (seen[n].Size > 0) == (size > 0) {
 			jump.Low, jump.Size = min(jump.Low, seen[n].Low), size+seen[n].Size // the rest of it
@@ -56,6 +71,32 @@ func (j Jumps) watch(is Mark, period, span time.Duration) Jumps {
 		j.Seen = j.Seen[1:]
 	}
 	return j
+}
+
+// explained is, by sink, the part by which admissions alone would have changed its load from the
+// oldest of its marks to the latest: what they sent there of the demands known now. Demands must be the
+// same for both, or a demand that changes would pass for an admission, and one of those for a jump.
+func (w *work) explained() []float64 {
+	n := len(w.sinks)
+	demand, out := make([]float64, n), make([]float64, n)
+	was, is := make([]time.Duration, n), make([]time.Duration, n)
+	delay, some := max(0, min(w.in.Delay, time.Hour)), false
+	for r := range w.sinks {
+		m := &w.state.Sinks[r]
+		demand[r] = m.Demand
+		if len(m.Jumps.Marks) > 0 {
+			from, to, far := m.Jumps.change()
+			was[r], is[r] = w.in.Now.Sub(from.At)+delay, w.in.Now.Sub(to.At)+delay
+			some = some || far
+		}
+	}
+	if some {
+		then, now := w.state.past(was, w.ttl, w.in.Now).loads(demand), w.state.past(is, w.ttl, w.in.Now).loads(demand)
+		for r := range out {
+			out[r] = ratio(now[r], then[r])
+		}
+	}
+	return out
 }
 
 // ratio is by which part of the smaller two amounts differ.
@@ -83,7 +124,7 @@ func (j *Jumps) last(since time.Time) time.Time {
 func (j Jumps) sane(now time.Time) Jumps {
 	ok := len(j.Marks) <= maxMarks && len(j.Seen) <= 2*DampJumps
 	for _, m := range j.Marks {
-		ok = ok && !m.At.After(now) && amount(m.Use) == m.Use && amount(m.Way) == m.Way
+		ok = ok && !m.At.After(now) && amount(m.Use) == m.Use
 	}
 	for _, one := range j.Seen {
 		ok = ok && amount(one.Low) == one.Low && amount(math.Abs(one.Size)) == math.Abs(one.Size)

@@ -9,11 +9,12 @@ import (
 func TestJumps(t *testing.T) {
 	const period = 15 * time.Second
 	for name, c := range map[string]struct {
-		mark  func(n int) (use, way float64) // n periods from the start
+		mark  func(n int) (use, way float64) // n periods from the start; way is what admissions alone bring
 		jumps int
 		size  float64
 	}{
-		"noise": {func(n int) (float64, float64) { return 0.8 + 0.08*float64(n%2), 50 }, 0, 0},
+		"noise":                                  {func(n int) (float64, float64) { return 0.8 + 0.08*float64(n%2), 50 }, 0, 0},
+		"noise of a load far above the capacity": {func(n int) (float64, float64) { return 3 + 0.2*float64(n%2), 50 }, 0, 0},
 		// What resolvers do together takes long.
 		"a slow cycle": {func(n int) (float64, float64) { return 0.8 + 0.4*math.Abs(float64(n%40-20))/20, 50 }, 0, 0},
 		"a cycle that admissions explain": {func(n int) (float64, float64) {
@@ -34,9 +35,14 @@ func TestJumps(t *testing.T) {
 		}, 4, 0.6},
 	} {
 		var j Jumps
+		ways := make(map[time.Time]float64)
 		for n := range 100 {
+			at := t0.Add(time.Duration(n) * period)
 			use, way := c.mark(n)
-			j = j.watch(Mark{t0.Add(time.Duration(n) * period), use, way}, period, time.Hour)
+			ways[at] = way
+			j = j.mark(Mark{at, use}, period)
+			was, is, _ := j.change()
+			j = j.watch(ratio(ways[is.At], ways[was.At]), period, time.Hour)
 		}
 		if len(j.Seen) != c.jumps || math.Abs(j.largest(0)-c.size) > 1e-9 {
 			t.Errorf("%s: %+v; want %d jumps of %v", name, j.Seen, c.jumps, c.size)
@@ -44,11 +50,32 @@ func TestJumps(t *testing.T) {
 		if j.largest(1.2) != 0 {
 			t.Errorf("%s: none went beyond 1.2, but %v", name, j.Seen)
 		}
-		j = j.watch(Mark{t0.Add(2 * time.Hour), 0.8, 50}, period, time.Hour)
+		j = j.mark(Mark{t0.Add(2 * time.Hour), 0.8}, period).watch(0, period, time.Hour)
 		if len(j.Seen) > 0 {
 			t.Errorf("%s: still there long after", name)
 		}
 	}
+}
+
+// What admissions explain is by the demands known now, whatever they were.
+func TestExplained(t *testing.T) {
+	marks := []Mark{{t0, 0.2}, {t0.Add(30 * time.Second), 1}}
+	w := &work{in: &Input{Now: t0.Add(time.Minute)}, ttl: 20 * time.Second, sinks: make([]sink, 3), state: &State{
+		Sinks: []Memory{{Demand: 40, Baseline: 10, Jumps: Jumps{Marks: marks}}, {Demand: 10, Baseline: 30}, {Demand: 7, Baseline: 1, Jumps: Jumps{Marks: marks}}},
+		History: []Moment{
+			{At: t0.Add(-time.Hour), Cells: []Cell{{0, 0, 1, 0}, {1, 1, 1, 0}, {2, 2, 1, 0}}},
+			{At: t0.Add(10 * time.Second), Cells: []Cell{{0, 0, 0.5, 0}, {0, 1, 0.5, 0}, {1, 1, 1, 0}, {2, 2, 1, 0}}},
+		},
+	}}
+	got := w.explained()
+	wantNear(t, "A, which kept half from then on", got[0], 1)
+	wantNear(t, "C, of which nothing changed", got[2], 0)
+	w.state.Sinks[1].Jumps.Marks = marks
+	wantNear(t, "B, to which that came", w.explained()[1], 2)
+	for r := range w.state.Sinks {
+		w.state.Sinks[r].Jumps.Marks = []Mark{{t0, 0.95}, {t0.Add(30 * time.Second), 1}}
+	}
+	wantNear(t, "what is no jump needs no explanation", w.explained()[1], 0)
 }
 
 // lumpy is a plant of two sinks where a part of A's demand is one resolver that goes to A only

@@ -170,6 +170,13 @@ func TestSwings(t *testing.T) {
 	if yes, _ := s.verdict(); yes || len(s.Turns) > 0 {
 		t.Errorf("noise: %+v", s)
 	}
+	for n := range 40 { // of a load far above the capacity
+		s = s.watch(3+0.2*float64(n%2), at(n), time.Hour)
+	}
+	if yes, _ := s.verdict(); yes || len(s.Turns) > 0 {
+		t.Errorf("noise: %+v", s)
+	}
+	s = Swings{}
 	for n := range 10 {
 		s = s.watch(0.7+0.4*float64(n%2), at(40+n), time.Hour)
 	}

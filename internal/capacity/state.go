@@ -49,7 +49,6 @@ type Memory struct {
 	Came     float64       `json:"came"`            // what parts of all demands came here then, in sum
 	Comes    float64       `json:"comes"`           // and by the last step
 	Stuck    bool          `json:"stuck,omitempty"` // it says so although other parts come
-	Way      float64       `json:"way"`             // what admissions bring here of the long-term demands
 	Demand   float64       `json:"demand"`
 	Recent   float64       `json:"recent"` // the highest demand, decaying to the present one
 	Trim     float64       `json:"trim"`
@@ -238,7 +237,7 @@ func (m Memory) sane(now time.Time) Memory {
 	m.Open = clamp(m.Open, -1, 1)
 	m.Watched = max(0, min(m.Watched, BaselineSpan))
 	m.Swings = m.Swings.sane()
-	m.Came, m.Comes, m.Way = amount(m.Came), amount(m.Comes), amount(m.Way)
+	m.Came, m.Comes = amount(m.Came), amount(m.Comes)
 	m.Jumps, m.Damping = m.Jumps.sane(now), m.Damping.sane(now)
 	return m
 }

@@ -165,6 +165,9 @@ func (w *work) finish(out *Output) {
 		m.Plan = k.wanted
 		if k.fade > 0 {
 			longest = max(longest, w.in.Now.Sub(m.LoadAt))
+			if len(m.Jumps.Marks) > 0 {
+				longest = max(longest, w.in.Now.Sub(m.Jumps.Marks[0].At))
+			}
 		}
 		o := &out.Sinks[r]
 		*o = SinkOutput{

@@ -23,10 +23,14 @@ type Turn struct {
 	Size float64   `json:"size"` // from peak to trough, as a part of the capacity
 }
 
+// swing is from which size on a change to or from a utilisation is more than noise, which is in
+// proportion to the load.
+func swing(use float64) float64 { return mul(2*SwingSize, max(1, use)) }
+
 // watch takes in what is known now. A swing ends where the utilisation has come back by more
-// than twice SwingSize from its farthest point; smaller ups and downs are noise.
+// than a [swing] from its farthest point; smaller ups and downs are noise.
 func (s Swings) watch(use float64, now time.Time, span time.Duration) Swings {
-	const size = 2 * SwingSize
+	size := swing(max(use, s.Latest))
 	if !s.Seen {
 		return Swings{Seen: true, From: use, Latest: use}
 	}
@@ -90,10 +94,16 @@ func (w *work) watchSwings() {
 		}
 		if k.fade == 1 {
 			m.Swings = m.Swings.watch(m.Load/k.cap, w.in.Now, span)
-			m.Jumps = m.Jumps.watch(Mark{m.LoadAt, m.Load / k.cap, m.Way}, m.Period, span)
+			m.Jumps = m.Jumps.mark(Mark{m.LoadAt, m.Load / k.cap}, m.Period)
 		}
 		if yes, _ := m.Swings.verdict(); yes {
 			w.calm = 0.5
+		}
+	}
+	explained := w.explained()
+	for r := range w.sinks {
+		if k, m := &w.sinks[r], &w.state.Sinks[r]; k.fade == 1 {
+			m.Jumps = m.Jumps.watch(explained[r], m.Period, span)
 		}
 	}
 	w.damp()

@@ -47,15 +47,21 @@ func (res *Result) Peak(from, to int) (peak float64) {
 	return peak
 }
 
+// Range is the lowest and the highest utilisation of region r in from..to.
+func (res *Result) Range(r, from, to int) (low, high float64) {
+	low = res.Utilisation(r, from)
+	for t := from; t < to; t++ {
+		u := res.Utilisation(r, t)
+		low, high = min(low, u), max(high, u)
+	}
+	return low, high
+}
+
 // Amplitude is half of the largest difference, over the regions, between the
 // highest and the lowest utilisation in from..to.
 func (res *Result) Amplitude(from, to int) (amplitude float64) {
 	for r := range res.Load {
-		low, high := res.Utilisation(r, from), 0.0
-		for t := from; t < to; t++ {
-			u := res.Utilisation(r, t)
-			low, high = min(low, u), max(high, u)
-		}
+		low, high := res.Range(r, from, to)
 		amplitude = max(amplitude, (high-low)/2)
 	}
 	return amplitude

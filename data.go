@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clog "github.com/coredns/coredns/plugin/pkg/log"
@@ -29,6 +30,7 @@ type dataFiles struct {
 	loaded  time.Time       // when the plan in use was made
 	took    time.Duration   // and how long that took
 	failing map[string]bool // files whose newest content can't be used
+	unkept  atomic.Bool     // copies could not be made
 }
 
 // use takes a plan into service.
@@ -156,14 +158,20 @@ func logWarnings(old, p *plan.Plan) {
 // in service: their age counts from then.
 const confirmEvery = 24 * time.Hour
 
+// keepAgain is how long after copies could not be made it is tried again.
+const keepAgain = 10 * time.Minute
+
 // toConfirm gives what does that, if it is due, to be called when the registry's lock, which
 // is held, isn't.
 func (s *steering) toConfirm(now time.Time) (confirm func()) {
-	if now.Sub(s.confirmed) < confirmEvery {
+	wait, instances := confirmEvery, s.registry.instances()
+	if slices.ContainsFunc(instances, func(g *GSLB) bool { return g.files.unkept.Load() }) {
+		wait = keepAgain
+	}
+	if now.Sub(s.confirmed) < wait {
 		return nil
 	}
 	s.confirmed = now
-	instances := s.registry.instances()
 	return func() {
 		for _, g := range instances {
 			g.keepData(now)
@@ -179,8 +187,12 @@ func (g *GSLB) keepData(now time.Time) {
 	}
 	writingState.Lock()
 	defer writingState.Unlock()
-	if err := g.live.Load().plan.Data.Keep(dir, now); err != nil {
-		log.Errorf("Data files can't be copied to the state directory: %v", err)
+	err := g.live.Load().plan.Data.Keep(dir, now)
+	switch was := g.files.unkept.Swap(err != nil); {
+	case err != nil && !was:
+		log.Errorf("Data files can't be copied to the state directory: %v. It is tried again every %s", err, keepAgain)
+	case err == nil && was:
+		log.Infof("Data files are copied to the state directory again")
 	}
 }
 

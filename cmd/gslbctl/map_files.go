@@ -69,9 +69,10 @@ const mapRollbackHelp = `Usage: gslbctl map rollback -why TEXT [-to N] FILE
 
 Puts the previous version of a published map back in its place: the latest of FILE.1
 to FILE.5 that was built before the map in place. A map in place from the future counts
-as the oldest: no server takes it. The map gets a mark that says when, why and by whom, by which servers take it although it is older; the next map that is
-built takes its place as usual. FILE.log keeps a line of it. What was in place becomes
-FILE.1.
+as the oldest: no server takes it. Where the file in place is damaged or gone, it is the
+latest of FILE.1 to FILE.5. The map gets a mark that says when, why and by whom, by
+which servers take it although it is older; the next map that is built takes its place
+as usual. FILE.log keeps a line of it. What was in place becomes FILE.1.
 
 `
 
@@ -93,7 +94,11 @@ func mapRollback(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	fmt.Fprintf(stdout, "%s: the map built %s is back in the place of the one built %s\n", rest[0], when(put.Built), when(old.Built))
+	of := "what can't be read"
+	if old != nil {
+		of = "the one built " + when(old.Built)
+	}
+	fmt.Fprintf(stdout, "%s: the map built %s is back in the place of %s\n", rest[0], when(put.Built), of)
 	return exitOK
 }
 

@@ -80,8 +80,9 @@ func publish(path string, m *Map, now time.Time, action string, o PublishOptions
 	mode := fs.FileMode(0o644)
 	switch old, _, err := Read(path); {
 	case errors.Is(err, fs.ErrNotExist):
+	case err != nil && action == "rollback": // it becomes FILE.1 as it is
 	case err != nil:
-		return fmt.Errorf("%w\nso nothing is published over it: move it away first", err)
+		return fmt.Errorf("%w\nso nothing is published over it: move it away first, or put the version before it back with \"gslbctl map rollback\"", err)
 	case m.Digest() == old.Digest():
 		return nil
 	case !m.Newer(old) && old.ahead(now) && !o.Force:

@@ -176,6 +176,51 @@ func TestRollBack(t *testing.T) {
 	checkLog(t, path)
 }
 
+// TestRollBackOfNothing: where the file in place is damaged or gone, the latest version is put
+// back. What is no file stays.
+func TestRollBackOfNothing(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"damaged": func(path string) error { return os.WriteFile(path, []byte("torn"), 0o644) },
+		"gone":    os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "map.txt")
+			for n := range 3 {
+				publishAt(t, path, hour(n))
+			}
+			held := must(Read(path))
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+			old, put, err := RollBack(path, 0, hour(5), PublishOptions{By: "ann", Why: "torn"})
+			if err != nil || old != nil {
+				t.Fatal(old, err)
+			}
+			now := must(Read(path))
+			same(t, now, put)
+			if !now.Newer(held) || !now.Built.Equal(hour(1)) {
+				t.Errorf("built %s, rolled back %+v: no server takes it", now.Built, now.Rollback)
+			}
+			if name == "gone" {
+				if got := hours(t, path); got != "1r 1 0 - - - -" {
+					t.Errorf("versions %s", got)
+				}
+			} else if kept := string(mustRead(t, path+".1")); kept != "torn" {
+				t.Errorf("what was in place is kept as %q", kept)
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "map.txt")
+	publishAt(t, path, hour(0))
+	publishAt(t, path, hour(1))
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := RollBack(path, 0, hour(5), PublishOptions{By: "ann", Why: "torn"}); err == nil {
+		t.Error("a directory was replaced")
+	}
+}
+
 // checkLog: the log has every publication and rollback, each from what was in place.
 func checkLog(t *testing.T, path string) {
 	t.Helper()

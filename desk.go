@@ -149,13 +149,15 @@ func (d *desk) open(r *registry) error {
 	return nil
 }
 
-// openLedger opens the store of a directory.
+// openLedger opens the store of a directory; the registry's lock is held.
 func openLedger(r *registry, dir string) (*ledger, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("state directory: %w: expected one that this process can write to", err)
 	}
 	l := &ledger{dir: dir}
-	store, err := control.Open(control.StoreOptions{Dir: dir, Backend: backend{r, l}, Now: time.Now, Logf: log.Warningf})
+	store, err := control.Open(control.StoreOptions{
+		Dir: dir, Backend: backend{r, l}, Now: time.Now, Logf: log.Warningf, Idle: len(r.generations) > 0,
+	})
 	if store == nil {
 		return nil, err
 	}
@@ -167,14 +169,39 @@ func openLedger(r *registry, dir string) (*ledger, error) {
 }
 
 // run has overrides dropped when they expire: from when somebody follows them, who can be
-// asked what that would do. The registry's lock is held.
-func (l *ledger) run() {
+// asked what that would do, as soon as it is known who is down. The registry's lock is held.
+func (l *ledger) run(r *registry) {
 	if l.cancel != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	l.done.Go(func() { l.Run(ctx) })
+	l.done.Go(func() {
+		if r.known(ctx) {
+			l.Run(ctx)
+		}
+	})
+}
+
+// known waits until it is known who is down, and tells whether it is: not if ctx has ended.
+// After a long time down probes find it out, and not with the first one.
+func (r *registry) known(ctx context.Context) bool {
+	if r.ready() {
+		return true
+	}
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for since := time.Now(); time.Since(since) < firstRound; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		if !r.ready() {
+			since = time.Now()
+		}
+	}
+	return true
 }
 
 // close ends the store. The registry's lock must not be held.
@@ -237,7 +264,7 @@ func (r *registry) promote() {
 	for _, gen := range r.generations {
 		if gen.desk != nil && gen.whole() {
 			gen.desk.door.front.Store(gen.desk)
-			gen.desk.store.run()
+			gen.desk.store.run(r)
 		}
 	}
 }

@@ -103,3 +103,65 @@ func TestOverridesOfAnotherLoad(t *testing.T) {
 		}
 	})
 }
+
+// An override that expired while the Corefile said nothing of `control` had no effect any more:
+// a reload that does again moves nobody, and no guard is against it.
+func TestOverridesExpiredBetweenReloads(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		text := strings.Replace(leverBlock("", ""), "gslb {\n", "gslb {\nguard max_move 10%\n", 1)
+		c := newWorld().clerk(t, dir)
+		gen, _ := c.start(t, text)
+		if _, err := c.do("drain on region=a for=1h force=1"); err != nil {
+			t.Fatal(err)
+		}
+		c.stop(gen)
+		c.desk.store.close()
+		time.Sleep(2 * time.Hour)
+		r := newWorld().registry()
+		first, _ := r.mustStart(t, text)
+		r.leave(first, true)
+		l, err := openLedger(r, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.users = 1
+		c = &clerk{r, &desk{store: l, door: &door{users: 2}}}
+		second, g := c.start(t, text)
+		takes(t, "after the reload", g, 1, 0)
+		c.stop(first)
+		c.stop(second)
+		c.desk.store.close()
+		if entries, err := l.Audit(1); err != nil || len(entries) != 1 || entries[0].Action != "expire" {
+			t.Errorf("the audit log ends with %v, %v", entries, err)
+		}
+	})
+}
+
+// An override that has expired while the server was down stays in force until it is known
+// whether its end leaves anybody to answer.
+func TestExpiredOverrideWaitsForProbes(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		c := w.clerk(t, dir)
+		text := strings.Replace(leverBlock("drain", ""), "gslb {\n", "gslb {\nguard max_move 100%\n", 1)
+		gen, _ := c.start(t, text)
+		c.must(t, "drain off region=a for=1h")
+		c.stop(gen)
+		c.desk.store.close()
+		time.Sleep(2 * time.Hour)
+		w.set("192.0.2.2 fail, 192.0.2.3 fail")
+		c = w.clerk(t, dir)
+		gen, g := c.start(t, text)
+		for range 30 {
+			takes(t, "while the others are down", g, 1, 0)
+			later(time.Second)
+		}
+		if n := len(c.desk.store.Postponed()); n != 1 {
+			t.Errorf("%d are postponed", n)
+		}
+		c.stop(gen)
+		c.desk.store.close()
+	})
+}

@@ -143,23 +143,26 @@ func (s *State) mixed() bool {
 // whole has the parts of each sink's demand, as a load shows them, add up to all of it. Where
 // one TTL takes the place of another, their windows overlap, or leave a gap.
 func (s *State) whole(f flows, ends []time.Duration, ttl time.Duration, now time.Time) {
-	sums := make([][]float64, len(f)) // by sink whose demand it is, and sink whose load shows it
-	for c := range sums {
-		sums[c] = make([]float64, len(ends))
+	type window struct {
+		begin, end time.Duration
+		cell       Cell
 	}
+	windows := make([][]window, len(f)) // by sink whose demand it is
 	for i := range s.History {
 		begin, end := s.held(i, now)
 		for _, c := range s.History[i].kept() {
-			for r := range ends {
-				sums[c.From][r] += c.within(begin, end, ends[r], ttl)
-			}
+			windows[c.From] = append(windows[c.From], window{begin, end, c})
 		}
 	}
 	for c := range f {
 		for i := range f[c] {
-			p := &f[c][i]
+			p, sum := &f[c][i], 0.0
 			seen := Cell{From: c, To: p.to}
-			if sum := sums[c][seen.seen()]; sum > 0 {
+			for k := range windows[c] {
+				w := &windows[c][k]
+				sum += w.cell.within(w.begin, w.end, ends[seen.seen()], ttl)
+			}
+			if sum > 0 {
 				p.part /= sum
 			}
 		}

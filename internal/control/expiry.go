@@ -32,11 +32,11 @@ func (p Postponed) String() string {
 }
 
 // expiry is the entry of an override that has expired.
-func (s *Store) expiry(o *Override, now time.Time) Entry {
+func expiry(o *Override, now time.Time, version string) Entry {
 	e := entryOf(o)
 	e.Time, e.Who, e.From, e.Action, e.Outcome = now, "gslb", "", "expire", OutcomeAccepted
 	e.Previous, e.Value = string(o.Value), ""
-	e.Version = s.Version()
+	e.Version = version
 	return e
 }
 
@@ -73,7 +73,7 @@ func (s *Store) Expire(ctx context.Context) error {
 	s.current.Store(next)
 	s.keep(next)
 	for _, o := range expired {
-		s.note(s.expiry(o, now))
+		s.note(expiry(o, now, s.Version()))
 	}
 	return nil
 }

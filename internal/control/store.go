@@ -10,12 +10,15 @@ import (
 	"time"
 )
 
-// StoreOptions are what a Store is made of. All are needed.
+// StoreOptions are what a Store is made of. All but Idle are needed.
 type StoreOptions struct {
 	Dir     string // that overrides.json and audit.log are kept in; it must exist
 	Backend Backend
 	Now     func() time.Time
 	Logf    func(format string, args ...any) // for what somebody must see
+	// Idle says that what is kept in Dir has had no effect of late, though clients were
+	// answered: Open drops what has expired, as its end moves nobody.
+	Idle bool
 }
 
 // Store keeps the overrides: in service, in a file, and in the audit log. A change
@@ -38,8 +41,8 @@ type Store struct {
 }
 
 // Open reads the overrides of a directory. It doesn't call the Backend: what it found is
-// in Overrides, also what has expired, as guards may be against its end; Run sees to that
-// first. If the directory can be read but not written to, the Store works, and no change can be
+// in Overrides, unless Idle also what has expired, as guards may be against its end; Run sees
+// to that first. If the directory can be read but not written to, the Store works, and no change can be
 // made until it can. If the file was damaged or is gone, the error is an ErrSetAside, and the Store
 // works, empty: shout, and go on.
 func Open(o StoreOptions) (*Store, error) {
@@ -60,6 +63,13 @@ func Open(o StoreOptions) (*Store, error) {
 	}
 	if set == nil {
 		set = &Overrides{epoch: now.UnixMilli(), next: highest + 1}
+	}
+	if o.Idle {
+		left, expired := set.prune(now)
+		for _, e := range expired {
+			s.note(expiry(e, now, set.version("")))
+		}
+		set = left
 	}
 	s.current.Store(set)
 	s.keep(set) // a full disk is no reason not to start: what is there was read, and no change is made until it can be saved

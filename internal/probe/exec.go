@@ -8,14 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/check"
 )
 
 // killWait is how long a command's output may stay open after its end. What it said is
-// read by then, even on a busy machine.
-const killWait = time.Second
+// read by then, even on a busy machine; and one that has been killed must have ended before
+// its probe is given up for lost, as a timeout counts and what is lost doesn't.
+const killWait = overrun / 2
 
 // execProber runs a command: exit code 0 passes, any other fails, and
 // conditions look at the first check.MaxBody bytes of its output (both of its

@@ -125,6 +125,16 @@ func TestLeversMoveTheirPart(t *testing.T) {
 	}
 }
 
+// An open last resort of a split whose regions are all dialled to nothing goes by their
+// weights, in turn as well as by hash.
+func TestLastResortDialledToNothing(t *testing.T) {
+	for _, spread := range []Spread{Sticky, Balanced} {
+		h := mustHost(t, splitHost(spread, 1, 3))
+		s := h.NewSnapshot(words("d", "d"), levers(dial(0), dial(0)))
+		checkShares(t, count(regionsBy(h, s), 3), []uint32{1, 3, 0})
+	}
+}
+
 // A change of a lever moves the part that it changes by, in one direction only.
 func TestLeversMoveNobodyElse(t *testing.T) {
 	tests := []struct {

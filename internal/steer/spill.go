@@ -151,5 +151,7 @@ func (q *query) another(sp *split) int {
 	return -1
 }
 
-// asks says whether region r can still be asked.
-func (q *query) asks(r Region) bool { return r != q.trickled && !q.declined.has(r) }
+// asks says whether region r can still be asked. One that is not forced has said no.
+func (q *query) asks(r Region) bool {
+	return r != q.trickled && !q.declined.has(r) && (!q.forced || q.snapshot.dialled(r))
+}

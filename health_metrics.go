@@ -25,7 +25,7 @@ var (
 		"Changes of the verdict on an endpoint, by the verdict after.",
 		"check", "verdict")
 	stateFailing = gauge("state_failing",
-		"1 while verdicts can't be saved in the state directory.")
+		"1 while something can't be saved in the state directory, or that takes long.")
 )
 
 var probeResults = map[probe.Status]string{probe.Pass: "pass", probe.Full: "full", probe.Fail: "fail"}

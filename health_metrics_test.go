@@ -276,6 +276,7 @@ func TestLogAfterRestart(t *testing.T) {
 
 func TestStateFailing(t *testing.T) {
 	dir := t.TempDir()
+	forgetUnwritable()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		r, gen, _ := outage(t, w, pair("state "+dir))

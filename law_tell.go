@@ -111,7 +111,11 @@ func (l *law) unreadable(i int, now time.Time) error {
 	case t.Err != nil:
 		return t.Err
 	case l.out.Sinks[i].Refused:
-		if c := levers.Capacity; !c.Score && t.Value > 0 && t.Value <= capacity.AbsurdLoad*c.Value {
+		c := levers.Capacity
+		switch doubtful := t.Value > capacity.DoubtfulLoad*c.Value; {
+		case !c.Score && !doubtful && t.Value >= 0: // one that came after the step
+			return nil
+		case !c.Score && doubtful && t.Value <= capacity.AbsurdLoad*c.Value:
 			return fmt.Errorf("%g is far above the capacity of %g, and is believed once it has stood for a period", t.Value, c.Value)
 		}
 		return fmt.Errorf("%g can't be a load", t.Value)

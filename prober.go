@@ -238,8 +238,8 @@ func (p *prober) keepAsking(ctx context.Context) {
 
 // save writes the verdicts to the state directory.
 func (p *prober) save() {
-	err := writeState(p.settings.dir, "Verdicts", func() error { return p.store.Save(p.scheduler.Saved()) })
-	stateFailing.WithLabelValues().Set(oneIf(err != nil))
+	all := p.scheduler.Saved() // now: when others are done, the endpoints may have been given back
+	writeState(p.settings.dir, "Verdicts", func() error { return p.store.Save(all) })
 }
 
 // close ends the scheduler, and saves what it knew.

@@ -1,6 +1,7 @@
 package gslb
 
 import (
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ func (s *saver) free(now time.Time) bool {
 		return true
 	case now.Sub(s.since) >= slowSaving && !s.slow:
 		s.slow = true
+		stateFailing.WithLabelValues().Set(1)
 		log.Errorf("Writing to the state directory has taken %s and isn't done: expected a disk that works. Nothing more is saved until then; answers go on", slowSaving)
 	}
 	return false
@@ -78,12 +80,12 @@ func (s *steering) save() {
 // and, during a reload, the schedulers of two generations share one.
 var writingState sync.Mutex
 
-// unwritable is what can't be written to a state directory, by its name and the directory;
-// writingState guards it.
-var unwritable = make(map[[2]string]bool)
+// unwritable is what can't be written to a state directory, by its name and the directory, and
+// when that was tried last; writingState guards it.
+var unwritable = make(map[[2]string]time.Time)
 
 // writeState writes something to a state directory. An error is said once, until it is over,
-// which is said, too.
+// which is said, too; and a metric is 1 meanwhile.
 func writeState(dir, what string, write func() error) error {
 	writingState.Lock()
 	defer writingState.Unlock()
@@ -92,13 +94,20 @@ func writeState(dir, what string, write func() error) error {
 		err = write()
 	}
 	key := [2]string{what, dir}
-	switch known := unwritable[key]; {
+	_, known := unwritable[key]
+	switch {
 	case err != nil && !known:
-		unwritable[key] = true
 		log.Errorf("%s can't be saved: %v. It is tried again, and not said again", what, err)
 	case err == nil && known:
-		delete(unwritable, key)
 		log.Infof("%s can be saved again", what)
 	}
+	now := time.Now()
+	maps.DeleteFunc(unwritable, func(k [2]string, at time.Time) bool { // and what a reload has left nobody to try
+		return k == key || now.Sub(at) > 3*saveAtAll
+	})
+	if err != nil {
+		unwritable[key] = now
+	}
+	stateFailing.WithLabelValues().Set(oneIf(len(unwritable) > 0))
 	return err
 }

@@ -9,12 +9,22 @@ import (
 	"time"
 
 	"github.com/seed-945f90c5/gslb/internal/guard"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
+
+// forgetUnwritable forgets what other tests have left.
+func forgetUnwritable() {
+	writingState.Lock()
+	defer writingState.Unlock()
+	clear(unwritable)
+}
 
 // TestSlowDisk holds that the law makes its steps while the state directory can't be written
 // to, that this is said once, and that what is saved afterwards is of then.
 func TestSlowDisk(t *testing.T) {
 	p := newPlant(t, 120)
+	forgetUnwritable()
 	synctest.Test(t, func(t *testing.T) {
 		logged := logTo(t)
 		r := newWorld().registry()
@@ -48,8 +58,14 @@ func TestSlowDisk(t *testing.T) {
 		if _, err := os.Stat(file); err == nil {
 			t.Error("saved past what is stuck")
 		}
+		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 1 {
+			t.Errorf("state_failing is %v while it is stuck", f)
+		}
 		close(stuck)
 		p.run(t, g, 5*time.Second)
+		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 0 {
+			t.Errorf("state_failing is %v afterwards", f)
+		}
 		if n := said("is written to again, after 1m25s"); n != 1 {
 			t.Errorf("said %d times that it is over\n%s", n, logged)
 		}
@@ -91,6 +107,7 @@ func TestSlowDiskAtTheEnd(t *testing.T) {
 // can, which is said, too.
 func TestUnwritableStateIsToldOf(t *testing.T) {
 	p := newPlant(t, 120)
+	forgetUnwritable()
 	dir := filepath.Join(p.dir, "state")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -101,10 +118,16 @@ func TestUnwritableStateIsToldOf(t *testing.T) {
 		gen, g := r.mustStart(t, p.block(""))
 		defer r.stop(gen)
 		p.run(t, g, 100*time.Second)
+		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 1 {
+			t.Errorf("state_failing is %v", f)
+		}
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}
 		p.run(t, g, 70*time.Second)
+		if f := testutil.ToFloat64(stateFailing.WithLabelValues()); f != 0 {
+			t.Errorf("state_failing is %v afterwards", f)
+		}
 		for _, what := range []string{"The state of the law of capacity", "What was accepted"} {
 			for _, how := range []string{"can't be saved", "can be saved again"} {
 				if n := strings.Count(logged.String(), what+" "+how); n != 1 {

@@ -114,6 +114,9 @@ func (s *Overrides) save(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o750); err != nil { // it may have been removed
+		return err
+	}
 	return probe.WriteAtomic(filepath.Join(dir, overridesFile), data)
 }
 

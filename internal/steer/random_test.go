@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"testing"
 )
 
 // randomHost is a small host with every kind of rule. It is never Balanced.
@@ -166,4 +167,34 @@ func randomClient(rng *rand.Rand, cfg HostConfig) Client {
 	}
 	c.Block = rng.IntN(c.Addr.BitLen() + 1)
 	return c
+}
+
+// Drawn in turn, regions get what flows say, with any levers and verdicts; and every
+// decision comes to an end.
+func TestBalancedFollowsFlows(t *testing.T) {
+	const draws = clients / 32
+	for seed := range uint64(1000) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		cfg := randomHost(rng)
+		cfg.Spread = Balanced
+		h := mustHost(t, cfg)
+		s := h.NewSnapshot(randomState(rng, cfg), randomLevers(rng, cfg))
+		for list := range cfg.Lists {
+			flow := h.Flow(s, list, V4)
+			counts := make([]float64, len(flow))
+			for range draws {
+				switch d := h.Decide(s, &Client{List: list}, V4, nil); {
+				case d.Shed:
+					counts[len(flow)-1]++
+				case d.Region != NoRegion:
+					counts[d.Region]++
+				}
+			}
+			for r, part := range flow {
+				if got := counts[r] / draws; math.Abs(got-part) > 0.02 {
+					t.Errorf("seed %d, list %d: %d got %.3f; want %.3f", seed, list, r, got, part)
+				}
+			}
+		}
+	}
 }
